@@ -1,0 +1,103 @@
+"""What a core wants done. Data only: the shell performs it, in order, and never awaits meanwhile.
+
+Slots but not frozen, because freezing costs several times the construction; treat as immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.calls import Call
+    from raxol_mcp.wire.jsonrpc import Failure, JSONObject, Outgoing, RequestId, Response
+
+__all__ = [
+    "Disconnect",
+    "Effect",
+    "Job",
+    "Push",
+    "Record",
+    "Reply",
+    "Resolve",
+    "StartWorker",
+    "StopWorker",
+]
+
+
+class Job(Enum):
+    """What a worker is started for."""
+
+    AUTHORIZE_THEN_RUN = "authorize_then_run"  # tools/call: one worker, one slot, one timeout
+    READ = "read"  # every other method: the read authorizer, then the operation
+    RUN = "run"  # approved: run without asking the authorizer again
+
+
+@dataclass(slots=True)
+class Push:
+    """Put `message` on the connection's sink.
+
+    `about` is the request it belongs to, None for a broadcast. A `droppable` one (progress, log)
+    may be left out when the peer does not keep up.
+    """
+
+    connection: Hashable
+    message: Outgoing
+    about: RequestId | None
+    droppable: bool = False
+
+
+@dataclass(slots=True)
+class Reply:
+    """Answer the caller of `request()` or `handle_message()`; None: with nothing."""
+
+    caller: object
+    message: Outgoing | None
+
+
+@dataclass(slots=True)
+class StartWorker:
+    """Start the worker of `call`; report its end with `worker_ended`, exactly once."""
+
+    call: Call
+    job: Job
+
+
+@dataclass(slots=True)
+class StopWorker:
+    """Stop the worker of `call`, which is closed; report its end all the same."""
+
+    call: Call
+
+
+@dataclass(slots=True)
+class Resolve:
+    """The question `key` that the running tool of `call` asked has an answer.
+
+    `answer` is the peer's message, or None when the wait ended without one.
+    """
+
+    call: Call
+    key: str
+    answer: Response | Failure | None
+
+
+@dataclass(slots=True)
+class Disconnect:
+    """End the connection; report it with `gone`."""
+
+    connection: Hashable
+    reason: str
+
+
+@dataclass(slots=True)
+class Record:
+    """Something worth counting happened. Names and fields are listed in `raxol_mcp.telemetry`."""
+
+    event: str
+    fields: JSONObject
+
+
+Effect = Push | Reply | StartWorker | StopWorker | Resolve | Disconnect | Record

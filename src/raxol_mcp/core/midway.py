@@ -1,0 +1,89 @@
+"""What leaves the server while calls run: progress, logs, questions of a running tool, news.
+
+Nothing here ends a call. What a tool says after its call was closed goes nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from raxol_mcp.core.calls import Call, CallState, Closed
+from raxol_mcp.core.effects import Push, Resolve
+from raxol_mcp.core.questions import Question
+from raxol_mcp.core.subscriptions import listeners, stamped, wants_broadcast
+from raxol_mcp.wire.jsonrpc import JSONObject, Notification
+from raxol_mcp.wire.meta import LOG_LEVELS
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.ledger import Ledger
+
+__all__ = ["Midway"]
+
+_WORKING: Final = frozenset({CallState.AUTHORIZING, CallState.RUNNING})
+
+
+class Midway:
+    """Messages that belong to a running call, or to nobody in particular."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def asked(self, call: Call, key: str, question: Question) -> None:
+        """Put a running tool's question; its call must be working."""
+        ledger = self._ledger
+        if call.state in _WORKING:
+            ledger.deadlines.add((call, key), ledger.limits.elicitation_timeout, ledger.now)
+            ledger.put(call, question, key)
+        else:
+            ledger.effects.append(Resolve(call, key, None))
+
+    def expired(self, call: Call, key: str) -> None:
+        """Nobody answered a running tool's question in time."""
+        asks = call.peer.asks
+        ask_id = next((ask for ask, entry in asks.items() if entry == (call, key)), None)
+        if ask_id is not None:  # else the call was closed in this very tick
+            del asks[ask_id]
+            self._ledger.effects.append(Resolve(call, key, None))
+            self._ledger.retract(call.peer, ask_id, call.id, Closed.ANSWER_TIMEOUT)
+
+    def progressed(
+        self, call: Call, progress: float, total: float | None, message: str | None
+    ) -> None:
+        """MCP basic/utilities/progress: only for a live token, and only ever increasing."""
+        if call.progress_token is None or call.state not in _WORKING:
+            return
+        if not math.isfinite(progress) or (call.progress is not None and progress <= call.progress):
+            return
+        call.progress = progress
+        params: JSONObject = {"progressToken": call.progress_token, "progress": progress}
+        if total is not None and math.isfinite(total):
+            params["total"] = total
+        # `message` exists from 2025-03-26 on; an older client would not know the field.
+        if message is not None and call.peer.version != "2024-11-05":
+            params["message"] = message
+        self._about(call, Notification("notifications/progress", params))
+
+    def logged(self, call: Call, severity: int, logger: str | None, data: object) -> None:
+        """Send a log message if the client of this call wants that severity."""
+        wanted = call.era.log_severity(call)
+        if wanted is None or severity < wanted or call.state not in _WORKING:
+            return
+        params: JSONObject = {"level": LOG_LEVELS[severity], "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        self._about(call, Notification("notifications/message", params))
+
+    def _about(self, call: Call, message: Notification) -> None:
+        self._ledger.effects.append(Push(call.peer.connection, message, call.id, droppable=True))
+
+    def notified(self, method: str, params: JSONObject) -> None:
+        """Tell everybody who wants to hear it, once per subscription."""
+        effects = self._ledger.effects
+        message = Notification(method, params or None)
+        for peer in self._ledger.peers.all():
+            if wants_broadcast(peer, method, params):
+                effects.append(Push(peer.connection, message, None))
+            if peer.listening:
+                for call in listeners(peer, method, params):
+                    effects.append(Push(peer.connection, stamped(call, method, params), call.id))

@@ -1,0 +1,102 @@
+"""What a worker may report about the call it ran. The core turns it into the one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.questions import Question
+    from raxol_mcp.wire.jsonrpc import JSONObject
+
+__all__ = [
+    "Asked",
+    "Denied",
+    "Failed",
+    "Granted",
+    "Outcome",
+    "Refused",
+    "Returned",
+    "Stopped",
+    "Unacceptable",
+]
+
+
+@dataclass(slots=True)
+class Returned:
+    """The operation ended with a result.
+
+    `payload` is the whole `result` member, already complete for the call's era and known to
+    encode: an object, or `msgspec.Raw`. `failed` marks an `isError` result.
+    """
+
+    payload: object
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class Failed:
+    """The operation broke.
+
+    `text` is what a tool's caller reads; any other method answers -32603 with `data.error` set
+    to `reason`.
+    """
+
+    text: str
+    reason: str = "callback_crashed"
+
+
+@dataclass(slots=True)
+class Refused:
+    """A JSON-RPC error: unknown name, bad arguments of a prompt, read denied."""
+
+    code: int
+    message: str
+    data: JSONObject | None = None
+
+
+@dataclass(slots=True)
+class Denied:
+    """The authorizer said no."""
+
+    detail: str
+
+
+@dataclass(slots=True)
+class Asked:
+    """The human must be asked before the call goes on.
+
+    All questions are answered before anything runs. With `round` the running tool itself asked
+    (`InputRequired`): it is run again with every answer, `state` is handed back to it. `subject`
+    is what the question is about; the core keeps it with the call.
+    """
+
+    questions: tuple[Question, ...]
+    subject: object = None
+    round: bool = False
+    state: str | None = None
+
+
+@dataclass(slots=True)
+class Granted:
+    """The read authorizer allowed a method that the core itself carries out.
+
+    `allowed` holds, for `subscriptions/listen`, the part of the filter that may be honoured.
+    """
+
+    allowed: JSONObject | None = None
+
+
+@dataclass(slots=True)
+class Unacceptable:
+    """An accepted answer does not fit the schema that was asked for; nothing ran."""
+
+    detail: str
+
+
+@dataclass(slots=True)
+class Stopped:
+    """The worker was stopped before it had an outcome."""
+
+
+Outcome = Returned | Failed | Refused | Denied | Asked | Granted | Unacceptable | Stopped

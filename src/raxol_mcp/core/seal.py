@@ -1,0 +1,149 @@
+"""`requestState`: what the client carries for us between two requests of the stateless era.
+
+Everything in it is the attacker's until the tag is checked. It holds digests and names, no secret,
+so it is signed, not encrypted (ADR-0008). Knows no clock and no randomness: instants (seconds,
+wall clock) and nonces come in as arguments.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["MAX_TOKEN_BYTES", "Claims", "Seal", "SpentNonces", "digest"]
+
+MAX_TOKEN_BYTES: Final = 4 * 1024
+_VERSION: Final = 1
+_TAG_BYTES: Final = 32
+
+
+def digest(value: object) -> str:
+    """Digest a JSON value: equal values, however written, have equal digests."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a token says. `binding` digests what the approval is about; `keys` were asked for.
+
+    `round` > 0: the running tool asked; `state` is then handed back to it. Instants are wall
+    clock seconds.
+    """
+
+    binding: str
+    keys: tuple[str, ...]
+    nonce: str
+    issued_at: float
+    expires_at: float
+    round: int = 0
+    state: str | None = None
+
+
+class Seal:
+    """Signs and checks tokens with one key (bytes, at least 32)."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        assert len(key) >= 32, "a short key can be guessed"
+        self._key = key
+
+    def __repr__(self) -> str:
+        return "<Seal>"
+
+    def seal(self, claims: Claims) -> str | None:
+        """Write `claims` as a token of printable ASCII; None when it would be too long."""
+        fields = [
+            _VERSION,
+            claims.binding,
+            list(claims.keys),
+            claims.nonce,
+            claims.issued_at,
+            claims.expires_at,
+            claims.round,
+            claims.state,
+        ]
+        body = json.dumps(fields, separators=(",", ":"), ensure_ascii=True).encode()
+        token = base64.urlsafe_b64encode(self._tag(body) + body).rstrip(b"=").decode()
+        return token if len(token) <= MAX_TOKEN_BYTES else None
+
+    def open(self, token: str, *, binding: str, wall_now: float) -> Claims | str:
+        """Check a token; return its claims, or the reason (for the log only) why not.
+
+        The encoding must be the one `seal` writes: another spelling of the same bytes is refused,
+        so a token has one form. Comparisons are written so that NaN refuses.
+        """
+        if len(token) > MAX_TOKEN_BYTES or not token.isascii():
+            return "too long or not ASCII"
+        try:
+            raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        except ValueError:
+            return "not base64"
+        if base64.urlsafe_b64encode(raw).rstrip(b"=") != token.encode():
+            return "not in canonical form"
+        tag, body = raw[:_TAG_BYTES], raw[_TAG_BYTES:]
+        if not hmac.compare_digest(tag, self._tag(body)):
+            return "wrong tag"
+        # Signed by this key, so written by `seal`: the shape needs no second guess.
+        version, bound, keys, nonce, issued_at, expires_at, round_, state = json.loads(body)
+        if version != _VERSION:
+            return "another version"
+        if not hmac.compare_digest(bound, binding):
+            return "bound to another request"
+        if not (issued_at - 60.0 <= wall_now < expires_at):
+            return "expired"
+        return Claims(bound, tuple(keys), nonce, issued_at, expires_at, round_, state)
+
+    def _tag(self, body: bytes) -> bytes:
+        return hmac.new(self._key, body, hashlib.sha256).digest()
+
+
+class SpentNonces:
+    """The tokens that were used. Bounded per share and in total; a full one refuses (fails closed).
+
+    A nonce is forgotten when its token has expired: it could not be used any more.
+    """
+
+    __slots__ = ("_by_share", "_count", "_per_share", "_total")
+
+    def __init__(self, *, per_share: int = 1024, total: int = 65_536) -> None:
+        self._per_share = per_share
+        self._total = total
+        self._count = 0
+        self._by_share: dict[Hashable, OrderedDict[str, float]] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def spend(self, share: Hashable, claims: Claims, wall_now: float) -> bool:
+        """Use the token once: False when it was used before, or there is no room to remember it."""
+        spent = self._by_share.get(share)
+        if spent is not None:
+            self._expire(share, spent, wall_now)
+        if self._count >= self._total:
+            for other, nonces in list(self._by_share.items()):
+                self._expire(other, nonces, wall_now)
+        spent = self._by_share.get(share, OrderedDict())
+        if claims.nonce in spent or len(spent) >= self._per_share or self._count >= self._total:
+            return False
+        self._by_share[share] = spent
+        spent[claims.nonce] = claims.expires_at
+        self._count += 1
+        return True
+
+    def _expire(self, share: Hashable, spent: OrderedDict[str, float], wall_now: float) -> None:
+        # Every token lives equally long, so the oldest one expires first.
+        while spent:
+            nonce, expires_at = next(iter(spent.items()))
+            if expires_at > wall_now:
+                return
+            del spent[nonce]
+            self._count -= 1
+        del self._by_share[share]
