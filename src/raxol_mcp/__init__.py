@@ -1,0 +1,174 @@
+"""MCP for tools that can do damage: a server and its transports.
+
+Names are loaded at their first use, so that importing one part costs that part alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from raxol_mcp.errors import (
+    Busy,
+    ConfigurationError,
+    Denied,
+    LocalProtocolError,
+    NotReady,
+    ProtocolError,
+    RaxolError,
+    RemoteProtocolError,
+    SessionLost,
+    TimedOut,
+    ToolError,
+)
+from raxol_mcp.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.limits import Limits
+    from raxol_mcp.core.peers import ConnectionFacts
+    from raxol_mcp.server.app import Server
+    from raxol_mcp.server.asking import Ask
+    from raxol_mcp.server.authorizer import (
+        AuthorizationContext,
+        Authorizer,
+        allow,
+        allow_all,
+        allowlist,
+        ask,
+        deny,
+        deny_all,
+        nonblocking,
+    )
+    from raxol_mcp.server.content import (
+        Audio,
+        EmbeddedResource,
+        Image,
+        Message,
+        ResourceLink,
+        Text,
+        ToolResult,
+    )
+    from raxol_mcp.server.context import Context, ElicitResult
+    from raxol_mcp.server.definitions import (
+        Completion,
+        Prompt,
+        PromptArgument,
+        Resource,
+        ResourceTemplate,
+        Tool,
+    )
+    from raxol_mcp.server.registry import Registry
+    from raxol_mcp.server.rounds import Elicit, ElicitUrl, InputRequired, ListRoots, Sample
+    from raxol_mcp.server.seam import RequestHandle, Subscription
+    from raxol_mcp.transports.memory import MemoryTransport
+    from raxol_mcp.transports.stdio import serve_stdio
+    from raxol_mcp.wire.jsonrpc import classify, decode, encode
+
+__all__ = [
+    "Ask",
+    "Audio",
+    "AuthorizationContext",
+    "Authorizer",
+    "Busy",
+    "Completion",
+    "ConfigurationError",
+    "ConnectionFacts",
+    "Context",
+    "Denied",
+    "Elicit",
+    "ElicitResult",
+    "ElicitUrl",
+    "EmbeddedResource",
+    "Image",
+    "InputRequired",
+    "Limits",
+    "ListRoots",
+    "LocalProtocolError",
+    "MemoryTransport",
+    "Message",
+    "NotReady",
+    "Prompt",
+    "PromptArgument",
+    "ProtocolError",
+    "RaxolError",
+    "Registry",
+    "RemoteProtocolError",
+    "RequestHandle",
+    "Resource",
+    "ResourceLink",
+    "ResourceTemplate",
+    "Sample",
+    "Server",
+    "SessionLost",
+    "Subscription",
+    "Text",
+    "TimedOut",
+    "Tool",
+    "ToolError",
+    "ToolResult",
+    "__version__",
+    "allow",
+    "allow_all",
+    "allowlist",
+    "ask",
+    "classify",
+    "decode",
+    "deny",
+    "deny_all",
+    "encode",
+    "nonblocking",
+    "serve_stdio",
+]
+
+_HOME = {
+    "core.limits": ("Limits",),
+    "core.peers": ("ConnectionFacts",),
+    "server.app": ("Server",),
+    "server.asking": ("Ask",),
+    "server.authorizer": (
+        "AuthorizationContext",
+        "Authorizer",
+        "allow",
+        "allow_all",
+        "allowlist",
+        "ask",
+        "deny",
+        "deny_all",
+        "nonblocking",
+    ),
+    "server.content": (
+        "Audio",
+        "EmbeddedResource",
+        "Image",
+        "Message",
+        "ResourceLink",
+        "Text",
+        "ToolResult",
+    ),
+    "server.context": ("Context", "ElicitResult"),
+    "server.definitions": (
+        "Completion",
+        "Prompt",
+        "PromptArgument",
+        "Resource",
+        "ResourceTemplate",
+        "Tool",
+    ),
+    "server.registry": ("Registry",),
+    "server.rounds": ("Elicit", "ElicitUrl", "InputRequired", "ListRoots", "Sample"),
+    "server.seam": ("RequestHandle", "Subscription"),
+    "transports.memory": ("MemoryTransport",),
+    "transports.stdio": ("serve_stdio",),
+    "wire.jsonrpc": ("classify", "decode", "encode"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module that defines it."""
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value

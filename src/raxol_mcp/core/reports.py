@@ -14,7 +14,6 @@ from raxol_mcp.core.outcomes import (
     Denied,
     Failed,
     Granted,
-    Outcome,
     Refused,
     Returned,
     Stopped,
@@ -47,7 +46,7 @@ class Reports:
         self._ledger = ledger
         self._sealing = sealing
         # One table instead of a chain of tests: this is on the path of every call.
-        self._by_type: dict[type, Callable[..., None]] = {
+        self.by_type: dict[type, Callable[..., None]] = {
             Returned: self._returned,
             Failed: self._failed,
             Refused: self._refused,
@@ -57,10 +56,6 @@ class Reports:
             Unacceptable: self._unacceptable,
             Stopped: self._crashed,
         }
-
-    def of(self, outcome: Outcome) -> Callable[[Call, Outcome], None]:
-        """Give the function that carries a kind of report out."""
-        return self._by_type[type(outcome)]
 
     # -- workers ------------------------------------------------------------------------------
 

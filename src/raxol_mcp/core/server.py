@@ -301,7 +301,7 @@ class ServerCore:
         ledger = self.ledger
         ledger.ended(call)
         if call.state is not CallState.CLOSED:
-            self._reports.of(outcome)(call, outcome)
+            self._reports.by_type[type(outcome)](call, outcome)
         if ledger.approved:
             ledger.start_approved()
         if not call.peer.open:

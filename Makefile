@@ -1,0 +1,55 @@
+# Everything a change needs. The first target that needs it makes .venv; PYTHON chooses its Python.
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+CODE   := src tests tools $(wildcard examples benchmarks)
+STEPS  ?= 100000
+
+.PHONY: help demo test fmt lint types walk mutants cover bench slow ci clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
+
+demo: $(READY) ## a server and a client, talking
+	$(PY) examples/demo.py
+
+test: $(READY) ## every fast test
+	$(PY) -m pytest -m "not slow"
+
+slow: $(READY) ## the few tests with real processes and pipes (pytest's 5: there is none)
+	$(PY) -m pytest -m slow || [ $$? -eq 5 ]
+
+fmt: $(READY) ## lay the source out and mend what can be mended
+	$(PY) -m ruff format $(CODE) && $(PY) -m ruff check --fix $(CODE)
+
+lint: $(READY) ## rules and layout of the source
+	$(PY) -m ruff check $(CODE) && $(PY) -m ruff format --check $(CODE)
+
+types: $(READY) ## mypy, strict
+	$(PY) -m mypy $(CODE)
+
+walk: $(READY) ## a long random walk through the core, checked at every step (STEPS=100000)
+	$(PY) -m tests.core.walk --steps $(STEPS)
+
+mutants: $(READY) ## each planted bug must be found by a test
+	$(PY) -m tests.core.mutants
+
+cover: $(READY) ## 92 % of all branches, and 100 % of wire/ and core/ from their own tests
+	$(PY) -m coverage run -m pytest -q -m "not slow" && $(PY) -m coverage report && $(PY) tools/cover_own.py
+
+bench: $(READY) ## what a call costs
+	for program in benchmarks/*.py; do $(PY) $$program || exit 1; done
+
+ci: lint types test slow cover walk ## all that a change has to pass
+
+clean: ## remove everything that was made here, .venv too
+	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+
+# `pip install --group` needs pip 25.1; a new environment may hold an older one.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("raxol-mcp needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Choose another with: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet "pip>=25.1"
+	$(PY) -m pip install --quiet --editable . --group dev
+	@touch $(READY)

@@ -1,0 +1,280 @@
+"""`Server`: what people write a server with, what embedders talk to, what transports serve.
+
+Puts the parts together and keeps the boot guards. What happens to a message is decided by the
+core and carried out by `tools.py` and `surface.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Final, Literal
+
+from raxol_mcp.core.breaker import Breakers
+from raxol_mcp.core.eras import Identity
+from raxol_mcp.core.limits import Limits
+from raxol_mcp.core.seal import Seal
+from raxol_mcp.core.server import ServerCore
+from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.callbacks import Callbacks
+from raxol_mcp.server.declarations import Declarations
+from raxol_mcp.server.definitions import Kind
+from raxol_mcp.server.port import Port
+from raxol_mcp.server.registry import Registry
+from raxol_mcp.server.runtime import ServerRuntime
+from raxol_mcp.server.surface import Surface
+from raxol_mcp.server.tools import Tools, UnknownToolReply
+from raxol_mcp.version import VERSION
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.calls import Call
+    from raxol_mcp.core.effects import Job
+    from raxol_mcp.core.outcomes import Outcome
+    from raxol_mcp.server.authorizer import Authorizer
+    from raxol_mcp.server.processes import Processes
+
+__all__ = ["AuthorizerSource", "Lifespan", "Server"]
+
+_logger = logging.getLogger("raxol_mcp.server")
+
+AuthorizerSource = Literal["configured", "default"]
+Lifespan = Callable[["Server"], AbstractAsyncContextManager[object]]
+STATE_KEY: Final = "RAXOL_MCP_STATE_KEY"
+STOP_WITHIN: Final = 5.0
+_LIST_CHANGED: Final = {
+    Kind.TOOLS: "notifications/tools/list_changed",
+    Kind.RESOURCES: "notifications/resources/list_changed",
+    Kind.TEMPLATES: "notifications/resources/list_changed",
+    Kind.PROMPTS: "notifications/prompts/list_changed",
+}
+
+
+class Server(Declarations, Port):
+    """An MCP server: tools, resources and prompts behind an authorizer, on any transport.
+
+    * `authorizer(name, arguments, context)` decides about every `tools/call`; without one every
+      tool is allowed, but a sensitive one keeps the server from starting.
+    * `read_authorizer(method, arguments, context)` decides about everything else; None: open.
+    * `authorizer_source="configured"` says that somebody chose the authorizer. A network
+      transport refuses to serve a server where nobody did.
+    * `unknown_tool_reply(name)` may give the text that answers a call of a tool that is not there.
+    * `limits` bounds everything; `page_size` is how many entries a page of a list has.
+    * `lifespan(server)` is an async context manager around serving; callbacks find what it yields
+      in `Context.lifespan`.
+    * `state_key` (at least 32 bytes) signs what stateless clients carry; by default it is taken
+      from RAXOL_MCP_STATE_KEY, else random. Give it when several processes serve one address.
+    * `observe(event, fields)` hears what is worth counting.
+
+    Raises ConfigurationError for options that cannot be served.
+    """
+
+    def __init__(
+        self,
+        name: str = "raxol",
+        *,
+        version: str = VERSION,
+        title: str | None = None,
+        instructions: str | None = None,
+        authorizer: Authorizer | None = None,
+        read_authorizer: Authorizer | None = None,
+        authorizer_source: AuthorizerSource = "default",
+        unknown_tool_reply: UnknownToolReply | None = None,
+        limits: Limits | None = None,
+        page_size: int = 100,
+        cache_ttl: float = 0.0,
+        lifespan: Lifespan | None = None,
+        registry: Registry | None = None,
+        breakers: Breakers | None = None,
+        state_key: bytes | None = None,
+        observe: Callable[[str, dict[str, object]], None] | None = None,
+    ) -> None:
+        Declarations.__init__(self, registry if registry is not None else Registry())
+        if authorizer_source not in ("configured", "default"):
+            raise ConfigurationError(
+                f"authorizer_source must be 'configured' or 'default', got: {authorizer_source!r}"
+            )
+        for option, value in (("authorizer", authorizer), ("read_authorizer", read_authorizer)):
+            if value is not None and not callable(value):
+                raise ConfigurationError(f"{option} must be callable, got: {value!r}")
+        if not isinstance(page_size, int) or not 1 <= page_size <= 1000:
+            raise ConfigurationError(f"page_size must be from 1 to 1000, got: {page_size!r}")
+        self.name = name
+        bounds = limits if limits is not None else Limits()
+        self._authorizer = authorizer
+        self._read_authorizer = read_authorizer
+        self._authorizer_source = authorizer_source
+        self._lifespan = lifespan
+        self._lifespan_exit: AbstractAsyncContextManager[object] | None = None
+        self._serving = 0
+        self._stopped = False
+        self._changed: set[str] = set()
+        self._processes: Processes | None = None
+        core = ServerCore(
+            bounds,
+            identity=Identity(name, version, title, instructions, cache_ttl),
+            seal=Seal(_state_key(state_key)),
+            new_id=_new_id,
+            wall_offset=time.time() - time.monotonic(),
+        )
+        self.breakers = Breakers() if breakers is None else breakers
+        Port.__init__(self, ServerRuntime(core, self._execute, observe=observe), bounds)
+        callbacks = Callbacks(self._runtime, self.breakers, self._process_pool)
+        self._tools = Tools(
+            self.registry,
+            self._runtime,
+            callbacks,
+            authorizer=authorizer,
+            unknown_tool_reply=unknown_tool_reply,
+        )
+        self._surface = Surface(
+            self.registry,
+            self._runtime,
+            callbacks,
+            authorizer=authorizer,
+            read_authorizer=read_authorizer,
+            page_size=page_size,
+        )
+        self.registry.on_change(self._registry_changed)
+
+    def __repr__(self) -> str:
+        return f"<Server {self.name!r} {self._runtime.core!r}>"
+
+    def stats(self) -> dict[str, int]:
+        """Counts: connections, in_flight, stopping, parked, approved, ..."""
+        return self._runtime.core.stats()
+
+    # -- guards -------------------------------------------------------------------------------
+
+    def authorization_configured(self) -> bool:
+        """Whether somebody *chose* the authorizer; False once the server has stopped.
+
+        Deliberately not `authorizer is not None`: a fallback that a framework put in, however
+        strict, must not satisfy a gate whose point is that somebody decided.
+        """
+        return (
+            not self._stopped
+            and self._authorizer is not None
+            and self._authorizer_source == "configured"
+        )
+
+    def read_authorization_configured(self) -> bool:
+        """Whether there is a read authorizer; False once the server has stopped."""
+        return not self._stopped and self._read_authorizer is not None
+
+    def refusals(self) -> list[str]:
+        """Say why this server would refuse to start; empty when it would start."""
+        if self._authorizer is not None:
+            return []
+        guilty = [tool.name for tool in self.registry.static_tools() if tool.sensitive]
+        if not guilty:
+            return []
+        return [
+            f"{len(guilty)} tool(s) are annotated sensitive or destructive but no authorizer is "
+            f"configured: {', '.join(guilty)}. Pass authorizer= (allow_all() opts out, explicitly)."
+        ]
+
+    # -- life ---------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Check the guards and enter the lifespan. Every transport calls it; the first counts.
+
+        Raises ConfigurationError with every reason why the server refuses to start.
+        """
+        refusals = self.refusals()
+        if refusals:
+            raise ConfigurationError("the server refuses to start: " + " ".join(refusals))
+        self._serving += 1
+        if self._serving == 1:
+            self._stopped = False
+            _ = self._runtime.loop
+            if self._lifespan is not None:
+                self._lifespan_exit = self._lifespan(self)
+                value = await self._lifespan_exit.__aenter__()
+                self._tools.lifespan = self._surface.lifespan = value
+
+    async def stop(self) -> None:
+        """End every call, close what `start` opened; the last transport's stop counts.
+
+        Bounded: a thread whose function does not return is abandoned after 5 seconds.
+        """
+        if self._serving > 1:
+            self._serving -= 1
+            return
+        self._serving = 0
+        self._stopped = True
+        left = await self._runtime.stop(within=STOP_WITHIN)
+        if left:
+            _logger.warning("%d callback(s) did not end and were abandoned", left)
+        if self._processes is not None:
+            await self._processes.close()
+            self._processes = None
+        if self._lifespan_exit is not None:
+            closing, self._lifespan_exit = self._lifespan_exit, None
+            await closing.__aexit__(None, None, None)
+
+    async def __aenter__(self) -> Server:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+    # -- inside -------------------------------------------------------------------------------
+
+    async def _execute(self, call: Call, job: Job) -> Outcome:
+        if call.is_tool:
+            return await self._tools.call(call, job)
+        return await self._surface.read(call)
+
+    def _process_pool(self) -> Processes:
+        if self._processes is None:
+            from raxol_mcp.server.processes import Processes
+
+            modules = {
+                tool.callback.__module__
+                for tool in self.registry.tools()
+                if tool.isolation == "process"
+            }
+            self._processes = Processes(
+                self.limits.max_in_flight,
+                sorted(modules),
+                max_result_bytes=self.limits.max_result_bytes,
+            )
+        return self._processes
+
+    def _registry_changed(self, kind: Kind, action: str, names: tuple[str, ...]) -> None:
+        if kind is Kind.TOOLS:
+            self._tools.forget(names)
+        if self._serving:
+            # From whatever thread registers, and once per turn however much was registered.
+            self._runtime.loop.call_soon_threadsafe(self._list_changed, _LIST_CHANGED[kind])
+
+    def _list_changed(self, method: str) -> None:
+        if not self._changed:
+            self._runtime.loop.call_soon(self._tell_changes)
+        self._changed.add(method)
+
+    def _tell_changes(self) -> None:
+        changed, self._changed = sorted(self._changed), set()
+        for method in changed:
+            self.notify(method)
+
+
+def _new_id() -> str:
+    return urlsafe_b64encode(os.urandom(12)).decode()
+
+
+def _state_key(given: bytes | None) -> bytes:
+    if given is None:
+        named = os.environ.get(STATE_KEY)
+        given = None if named is None else named.encode()
+    if given is None:
+        return os.urandom(32)
+    if len(given) < 32:
+        raise ConfigurationError(f"the state key ({STATE_KEY}) must have at least 32 bytes")
+    return hashlib.sha256(given).digest()

@@ -1,0 +1,142 @@
+"""Strict conversion of the arguments of one call to the types of the function's parameters.
+
+Not the reading of the signature, and not the words for what is wrong. Strict: no string becomes
+a number, no boolean an integer, no unknown name is dropped. When all fits, it is one conversion
+in C; everything else is on the path of a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import NODEFAULT, ValidationError, convert
+from msgspec.structs import asdict
+
+from raxol_mcp.server.arguments import ArgumentsInvalid, quoted, reworded, sentence
+from raxol_mcp.server.pydantic_types import decode_value
+from raxol_mcp.server.shapes import unknown_members, whole_floats
+from raxol_mcp.wire.jsonrpc import JSONObject
+
+__all__ = ["Field", "Form", "convert_strictly", "unknown_in"]
+
+# Others are made by a factory that gives the same object each time, as Python itself does:
+# msgspec would copy an empty list and refuse a filled one.
+_IMMUTABLE: Final = (str, int, float, bool, bytes, type(None), tuple)
+
+
+class Field(msgspec.Struct, frozen=True, eq=False):
+    """A parameter that the caller fills in. `default` is `msgspec.NODEFAULT` when required.
+
+    `schema` is its JSON Schema without description and default.
+    """
+
+    name: str
+    type: object
+    schema: JSONObject
+    default: object = NODEFAULT
+    description: str | None = None
+
+
+class Form:
+    """The fields of one function. Costs nothing before the first call."""
+
+    __slots__ = ("_closed", "_struct", "fields")
+
+    def __init__(self, fields: tuple[Field, ...], *, closed: bool) -> None:
+        """Keep the fields; `closed` says that a type among them drops members in silence."""
+        self.fields = fields
+        self._closed = closed
+        self._struct: type[msgspec.Struct] | None = None
+
+    def bind(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """Return every field's value by name, defaults filled in.
+
+        Raises `ArgumentsInvalid` naming every argument that does not fit, at most 20.
+        """
+        struct = self._struct or self._made()
+        try:
+            bound = asdict(
+                convert(arguments, struct, strict=True, str_keys=True, dec_hook=decode_value)
+            )
+        except Exception:  # of the conversion, or of the user's own `__post_init__`
+            bound = self._settled(arguments, struct)
+        if self._closed and (
+            unknown := unknown_in(dict(arguments), msgspec.inspect.type_info(struct))
+        ):
+            raise ArgumentsInvalid(sentence(unknown))
+        return bound
+
+    def _made(self) -> type[msgspec.Struct]:
+        self._struct = msgspec.defstruct(
+            "Arguments",
+            [(field.name, field.type, _default(field.default)) for field in self.fields],
+            module=__name__,
+            kw_only=True,
+            forbid_unknown_fields=True,
+        )
+        return self._struct
+
+    def _settled(
+        self, arguments: Mapping[str, object], struct: type[msgspec.Struct]
+    ) -> dict[str, object]:
+        if not isinstance(arguments, Mapping):
+            raise ArgumentsInvalid(sentence(["they must be an object"]))
+        try:
+            bound = convert_strictly(dict(arguments), struct)
+        except ValidationError as error:
+            problems = self._problems(arguments) or [reworded(str(error), "")]
+            raise ArgumentsInvalid(sentence(problems)) from None
+        assert isinstance(bound, struct), "the conversion makes what it is asked for"
+        return asdict(bound)
+
+    def _problems(self, arguments: Mapping[str, object]) -> list[str]:
+        """Judge every argument on its own, since the conversion stops at the first."""
+        known = {field.name for field in self.fields}
+        problems = []
+        unknown = [f"{quoted([str(name)])} is unknown" for name in arguments if name not in known]
+        if unknown:
+            takes = ", ".join(map(repr, (field.name for field in self.fields))) or "none"
+            unknown[-1] += f" (the arguments are {takes})" if known else " (there are none)"
+        for field in self.fields:
+            if field.name not in arguments:
+                if field.default is NODEFAULT:
+                    problems.append(f"{quoted([field.name])} is required")
+                continue
+            try:
+                convert_strictly(arguments[field.name], field.type)
+            except ValidationError as error:
+                allowed = field.schema.get("enum")
+                problems.append(reworded(str(error), field.name, allowed=allowed))
+        return problems + unknown
+
+
+def convert_strictly(value: object, type_: object) -> object:
+    """Convert a JSON value; 5.0 passes for an integer. Raises `msgspec.ValidationError`."""
+    try:
+        return _converted(value, type_)
+    except ValidationError:
+        return _converted(whole_floats(value, msgspec.inspect.type_info(type_)), type_)
+
+
+def unknown_in(value: object, shape: msgspec.inspect.Type) -> list[str]:
+    """Return a problem for each member of a value, one that fits, which the type drops."""
+    return [f"{quoted(path)} is unknown" for path in unknown_members(value, shape)]
+
+
+def _converted(value: object, type_: object) -> object:
+    try:
+        made: object = convert(value, type_, strict=True, str_keys=True, dec_hook=decode_value)
+    except ValidationError:
+        raise
+    except Exception as error:
+        # A class of the user that fails in an odd way on odd values refuses them all the same.
+        raise ValidationError(type(error).__name__) from error
+    return made
+
+
+def _default(value: object) -> object:
+    if value is NODEFAULT or isinstance(value, _IMMUTABLE):
+        return value
+    return msgspec.field(default_factory=lambda: value)

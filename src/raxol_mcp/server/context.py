@@ -1,0 +1,248 @@
+"""What a running callback is given: who calls, and ways to say something to them meanwhile.
+
+Safe to use from the callback's thread: what must happen on the loop is sent there. Nothing in it
+was asserted by the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from raxol_mcp.core.calls import CallState
+from raxol_mcp.core.peers import Capability
+from raxol_mcp.core.questions import Question
+from raxol_mcp.errors import Denied, LocalProtocolError, RemoteProtocolError, TimedOut
+from raxol_mcp.wire.jsonrpc import Failure, JSONObject, encode_result
+from raxol_mcp.wire.meta import LOG_LEVELS
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.calls import Call
+    from raxol_mcp.core.effects import Effect
+    from raxol_mcp.server.runtime import ServerRuntime
+
+__all__ = ["Context", "ElicitResult"]
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+class ElicitResult:
+    """What the human answered: `action` "accept", "decline" or "cancel", and the form's content."""
+
+    __slots__ = ("action", "content")
+
+    def __init__(self, action: str, content: JSONObject | None) -> None:
+        self.action = action
+        self.content = content
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the form was sent."""
+        return self.action == "accept"
+
+    def __repr__(self) -> str:
+        return f"ElicitResult({self.action!r})"
+
+
+class Context:
+    """The call a callback runs for. Take it by annotating a parameter with `Context`."""
+
+    __slots__ = ("_asked", "_call", "_runtime", "lifespan")
+
+    def __init__(self, call: Call, runtime: ServerRuntime, lifespan: object = None) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._asked = 0
+        self.lifespan = lifespan
+        """What the server's `lifespan` yielded."""
+
+    def __repr__(self) -> str:
+        return f"<Context of {self._call!r}>"
+
+    # -- who calls ----------------------------------------------------------------------------
+
+    @property
+    def connection(self) -> Hashable:
+        """The id of the connection the call came on."""
+        return self._call.peer.connection
+
+    @property
+    def transport(self) -> str:
+        """The transport of that connection, as declared when it was opened."""
+        return self._call.peer.facts.transport
+
+    @property
+    def principal(self) -> str | None:
+        """Who the transport authenticated; None without authentication."""
+        return self._call.peer.facts.principal
+
+    @property
+    def request_id(self) -> int | str:
+        """The id of the request."""
+        return self._call.id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wants the result any more: a long loop in a thread should look at it."""
+        return self._call.state is CallState.CLOSED
+
+    # -- rounds -------------------------------------------------------------------------------
+
+    @property
+    def round(self) -> int:
+        """How often this callback has returned `InputRequired` for this call."""
+        return self._call.round
+
+    @property
+    def answers(self) -> Mapping[str, object]:
+        """The answers to the requests of the last `InputRequired`, by key; empty before one."""
+        return self._call.answers or {}
+
+    @property
+    def state(self) -> str | None:
+        """The `state` of the last `InputRequired`, unchanged; None before one."""
+        return self._call.round_state
+
+    # -- saying something ---------------------------------------------------------------------
+
+    def progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the work is, if it asked for that. Must increase.
+
+        MCP basic/utilities/progress. Never blocks; dropped when the client does not keep up.
+        """
+        if self._call.progress_token is None:
+            return
+        call, runtime = self._call, self._runtime
+        self._on_loop(
+            lambda: runtime.core.progressed(call, progress, total, message, runtime.now())
+        )
+
+    def log(self, level: LogLevel, data: object, *, logger: str | None = None) -> None:
+        """Send a log message to this call's client, if it wants that level.
+
+        `data` is any JSON value. Raises ValueError for an unknown level, and
+        `UnencodableResult` (a ValueError) for data that JSON cannot carry.
+        MCP server/utilities/logging: no secrets, please.
+        """
+        if level not in LOG_LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LOG_LEVELS)}, not {level!r}")
+        severity = LOG_LEVELS.index(level)
+        call, runtime = self._call, self._runtime
+        wanted = call.era.log_severity(call)
+        if wanted is None or severity < wanted:
+            return
+        raw = encode_result(data, max_bytes=runtime.core.limits.max_result_bytes)
+        self._on_loop(lambda: runtime.core.logged(call, severity, logger, raw, runtime.now()))
+
+    def debug(self, data: object) -> None:
+        """Log at level debug."""
+        self.log("debug", data)
+
+    def info(self, data: object) -> None:
+        """Log at level info."""
+        self.log("info", data)
+
+    def warning(self, data: object) -> None:
+        """Log at level warning."""
+        self.log("warning", data)
+
+    def error(self, data: object) -> None:
+        """Log at level error."""
+        self.log("error", data)
+
+    # -- asking in the middle of the work (handshake era) -------------------------------------
+
+    async def elicit(self, message: str, requested_schema: JSONObject) -> ElicitResult:
+        """Put a form to the human behind the client and wait for it (handshake era only).
+
+        `requested_schema` is a flat object of primitives. The call keeps its slot and its
+        timeout runs. Raises `TimedOut` when nobody answers within the elicitation timeout,
+        `Denied` when the client cannot be asked, `RemoteProtocolError` when it answers with an
+        error. The content is checked against the schema before it is returned.
+
+        In the stateless era (2026-07-28) a server cannot ask in the middle of a request: this
+        raises LocalProtocolError. `Ask` parameters and `InputRequired` work in both eras.
+        """
+        from raxol_mcp.server.json_schema import compile_schema
+
+        validator = compile_schema(requested_schema)
+        answer = await self._ask(
+            Question(
+                "",
+                "elicitation/create",
+                {"message": message, "requestedSchema": requested_schema},
+                Capability.FORM,
+            )
+        )
+        action = answer.get("action")
+        if action == "accept":
+            content = answer.get("content")
+            problem = validator.problems(content)
+            if problem is not None or not isinstance(content, dict):
+                raise Denied(f"the answer does not fit the form: {problem or 'no content'}")
+            return ElicitResult("accept", content)
+        return ElicitResult("cancel" if action == "cancel" else "decline", None)
+
+    async def sample(self, params: JSONObject) -> JSONObject:
+        """Let the client's model complete `params` (`sampling/createMessage`; handshake era only).
+
+        Returns the `CreateMessageResult` object. Raises like `elicit`.
+        """
+        needs = Capability.SAMPLING
+        if "tools" in params or "toolChoice" in params:
+            needs |= Capability.SAMPLING_TOOLS
+        return await self._ask(Question("", "sampling/createMessage", params, needs))
+
+    async def roots(self) -> list[JSONObject]:
+        """Ask the client for its roots (handshake era only): `[{"uri", "name"?}]`.
+
+        Raises like `elicit`.
+        """
+        answer = await self._ask(Question("", "roots/list", {}, Capability.ROOTS))
+        roots = answer.get("roots")
+        if not isinstance(roots, list):
+            return []
+        return [root for root in roots if isinstance(root, dict)]
+
+    async def _ask(self, question: Question) -> JSONObject:
+        call, runtime = self._call, self._runtime
+        if not call.era.parks:
+            raise LocalProtocolError(
+                "in the stateless era nothing can be asked in the middle of a request: "
+                "take an Ask parameter, or return InputRequired"
+            )
+        if question.needs & ~call.era.may_ask(call):
+            raise Denied(f"the client did not declare what {question.method} needs")
+        self._asked += 1
+        key = str(self._asked)
+
+        def put() -> list[Effect]:
+            return runtime.core.asked(call, key, question, runtime.now())
+
+        answer = await runtime.ask(call, key, put)
+        if answer is None:
+            raise TimedOut(f"nobody answered {question.method} in time")
+        if isinstance(answer, Failure):
+            raise RemoteProtocolError(answer.code, answer.message, answer.data)
+        if not isinstance(answer.result, dict):
+            raise RemoteProtocolError(0, f"the answer to {question.method} is not an object")
+        return answer.result
+
+    def _on_loop(self, decide: Callable[[], list[Effect]]) -> None:
+        runtime = self._runtime
+        loop = runtime.loop
+
+        def perform() -> None:
+            runtime.perform(decide())
+
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            perform()
+        else:
+            loop.call_soon_threadsafe(perform)

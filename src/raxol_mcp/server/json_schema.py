@@ -1,0 +1,153 @@
+"""Validation by a JSON Schema that somebody wrote, for tools that bring their own.
+
+Not used for tools made from functions, whose arguments are converted by their types. The
+validator is jsonschema-rs, imported when the first schema is compiled. Patterns run in linear
+time; references are never fetched; formats are annotations, as in 2020-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.arguments import quoted, sentence
+from raxol_mcp.server.schema_admission import admit
+from raxol_mcp.wire.jsonrpc import MAX_DEPTH, JSONObject
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+__all__ = ["Validator", "compile_schema"]
+
+# More than `sentence` names, so that it can say that there are more.
+_MAX_ERRORS: Final = 32
+# Stands for the value in the validator's messages: an argument may be long, or a secret.
+_MASK: Final = "the value"
+
+
+class Validator:
+    """A compiled schema."""
+
+    __slots__ = ("_compiled", "_recursive", "_schema")
+
+    def __init__(
+        self, schema: JSONObject, compiled: jsonschema_rs.Validator, *, recursive: bool
+    ) -> None:
+        """Use `compile_schema` instead."""
+        self._schema = schema
+        self._compiled = compiled
+        self._recursive = recursive
+
+    def problems(self, instance: object, *, noun: str = "arguments") -> str | None:
+        """Judge a JSON value: None when it conforms, else one sentence on everything wrong.
+
+        The sentence names each place and never a value. Does not raise: what the validator
+        itself cannot handle does not conform.
+        """
+        # The validator recurses in C and ends the process when its stack does.
+        if _is_deeper(instance, MAX_DEPTH):
+            return sentence([f"nested deeper than {MAX_DEPTH}"], noun=noun)
+        try:
+            if self._compiled.is_valid(instance):
+                return None
+            found = self._blamed(instance) if self._recursive else self._errors(instance)
+            return sentence(found or ["they do not fit the schema"], noun=noun)
+        except Exception as error:  # jsonschema-rs raises what its parts raise
+            return sentence([f"they cannot be checked ({type(error).__name__})"], noun=noun)
+
+    def _errors(self, instance: object) -> list[str]:
+        return [
+            problem
+            for error in islice(self._compiled.iter_errors(instance), _MAX_ERRORS)
+            for problem in _problems(error)
+        ]
+
+    def _blamed(self, instance: object) -> list[str]:
+        """Find the bad members of an object without asking the validator for its errors.
+
+        With a schema that refers to itself the list of errors can be exponential in the depth of
+        the value, while the bare verdict is not.
+        """
+        import jsonschema_rs as rs
+
+        schema = self._schema
+        properties = schema.get("properties")
+        if not isinstance(instance, dict) or not isinstance(properties, dict):
+            return []
+        required = schema.get("required")
+        problems = [
+            f"{quoted([name])} is required"
+            for name in (required if isinstance(required, list) else ())
+            if name not in instance
+        ]
+        parts = rs.validator_map_for(schema, pattern_options=rs.RegexOptions(), offline=True)
+        for name, value in instance.items():
+            if name in properties:
+                pointer = name.replace("~", "~0").replace("/", "~1")
+                part = parts.get(f"#/properties/{pointer}")
+                if part is not None and not part.is_valid(value):
+                    problems.append(f"{quoted([name])} does not fit its schema")
+            elif schema.get("additionalProperties") is False:
+                problems.append(f"{quoted([name])} is unknown")
+        return problems
+
+
+def compile_schema(schema: JSONObject) -> Validator:
+    """Admit a schema and compile it.
+
+    Raises ConfigurationError, one sentence on what to change, for what `schema_admission`
+    refuses, for what is no valid schema of its dialect, and for patterns that need more than
+    linear time.
+    """
+    recursive = admit(schema)
+    import jsonschema_rs as rs
+
+    try:
+        compiled = rs.validator_for(
+            schema, pattern_options=rs.RegexOptions(), offline=True, mask=_MASK
+        )
+    except (rs.ValidationError, rs.ReferencingError, ValueError) as error:
+        raise ConfigurationError(_reason(schema, error)) from error
+    return Validator(schema, compiled, recursive=recursive)
+
+
+def _reason(schema: JSONObject, error: Exception) -> str:
+    message = getattr(error, "message", str(error))
+    path: Sequence[str | int] = getattr(error, "instance_path", ())
+    where = "/".join(map(str, path))
+    if message == f'{_MASK} is not a "regex"':
+        return (
+            f"the JSON Schema has a pattern that is not supported, at {where!r}: patterns run in "
+            "linear time, without look-around and back-references"
+        )
+    return f"the JSON Schema is not valid at {where!r}: {message}"
+
+
+def _problems(error: jsonschema_rs.ValidationError) -> list[str]:
+    path = error.instance_path
+    kind = error.kind.name
+    value = error.kind.value
+    if kind == "required":
+        return [f"{quoted([*path, value])} is required"]
+    if kind in ("additionalProperties", "unevaluatedProperties") and isinstance(value, list):
+        return [f"{quoted([*path, name])} is unknown" for name in value]
+    subject = quoted(path) if path else "the whole"
+    if error.message.startswith(_MASK):
+        return [subject + error.message.removeprefix(_MASK)]
+    return [f"{subject}: {error.message}"]
+
+
+def _is_deeper(instance: object, depth: int) -> bool:
+    level = [instance]
+    for _ in range(depth + 1):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list | tuple)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return True

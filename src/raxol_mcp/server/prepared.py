@@ -1,0 +1,111 @@
+"""A registered tool, made ready to be called: how its arguments are checked and its code is run.
+
+Made at the first call, not at registration: ten thousand tools must start fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from raxol_mcp.core.peers import Capability
+from raxol_mcp.core.questions import Question
+from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.callbacks import is_async
+from raxol_mcp.server.content import tool_payload
+from raxol_mcp.server.functions import ArgumentsInvalid, Function
+from raxol_mcp.wire.jsonrpc import JSONObject
+
+if TYPE_CHECKING:
+    from raxol_mcp.server.context import Context
+    from raxol_mcp.server.definitions import Tool
+
+__all__ = ["PreparedTool"]
+
+
+class PreparedTool:
+    """One tool, ready. Raises ConfigurationError when its raw schemas cannot be used.
+
+    `asks` are its Ask parameters, `target` the function's name when it runs in a process,
+    `in_thread` whether it blocks.
+    """
+
+    __slots__ = ("_callback", "_function", "_input", "_output", "asks", "in_thread", "target")
+
+    def __init__(self, tool: Tool) -> None:
+        function = tool.function
+        self._function = function if isinstance(function, Function) else None
+        self._callback = tool.callback
+        self._input = self._output = None
+        if self._function is None:
+            from raxol_mcp.server.json_schema import compile_schema
+
+            self._input = compile_schema(tool.input_schema)
+            if tool.output_schema is not None:
+                self._output = compile_schema(tool.output_schema)
+        self.asks = () if self._function is None else self._function.asks
+        asynchronous = is_async(tool.callback)
+        self.in_thread = tool.isolation == "thread" or (
+            tool.isolation == "auto" and not asynchronous
+        )
+        self.target: str | None = None
+        if tool.isolation == "process":
+            from raxol_mcp.server.process_call import target_of
+
+            self.target = target_of(tool.callback)
+            if self._function is None or self.asks or self._function.context is not None:
+                raise ConfigurationError(
+                    f"tool {tool.name!r} runs in a process: it takes plain arguments only, "
+                    "no Context and no Ask parameter"
+                )
+
+    def bind(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """Check the arguments strictly; raises ArgumentsInvalid naming every bad one."""
+        if self._function is not None:
+            return self._function.bind(arguments)
+        assert self._input is not None, "a tool without a signature has a schema"
+        problem = self._input.problems(arguments)
+        if problem is not None:
+            raise ArgumentsInvalid(problem)
+        return dict(arguments)
+
+    def questions(self, arguments: Mapping[str, object]) -> tuple[Question, ...]:
+        """Write what the human must answer before the body runs."""
+        return tuple(
+            Question(
+                ask.name,
+                "elicitation/create",
+                {
+                    "message": ask.message(arguments),
+                    "requestedSchema": ask.requested_schema,
+                },
+                Capability.FORM,
+                consent=True,
+            )
+            for ask in self.asks
+        )
+
+    def answered(self, answers: Mapping[str, object]) -> dict[str, object]:
+        """Check the human's answers strictly; raises ArgumentsInvalid."""
+        return {ask.name: ask.convert(answers.get(ask.name)) for ask in self.asks}
+
+    def run(self, arguments: dict[str, object], context: Context) -> object:
+        """Call the code. What it returns may have to be awaited."""
+        function = self._function
+        if function is None:
+            return self._callback(arguments, context)
+        if function.context is not None:
+            arguments = {**arguments, function.context: context}
+        return self._callback(**arguments)
+
+    def payload(self, value: object) -> JSONObject:
+        """Write what the code returned as the result; raises ValueError or TypeError if it cannot be."""
+        returns = None if self._function is None else self._function.output
+        payload = tool_payload(value, returns)
+        if self._output is not None and payload.get("isError") is not True:
+            if "structuredContent" not in payload:
+                raise ValueError("the tool has an output schema: structured content is missing")
+            problem = self._output.problems(payload["structuredContent"])
+            if problem is not None:
+                raise ValueError(f"does not fit the output schema: {problem}")
+        return payload

@@ -1,0 +1,343 @@
+"""The server's shell: performs what the core decided. Owns the tasks, the timer and the sinks.
+
+Three rules make the core's promises hold here: `perform` never awaits; every worker reports its
+end exactly once, however it ended; and the one timer is only ever moved earlier, because firing
+too early is harmless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Hashable
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from raxol_mcp.core.effects import (
+    Disconnect,
+    Effect,
+    Job,
+    Push,
+    Record,
+    Reply,
+    Resolve,
+    StartWorker,
+    StopWorker,
+)
+from raxol_mcp.core.outcomes import Failed, Outcome, Stopped
+from raxol_mcp.server.threads import Threads
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.calls import Call
+    from raxol_mcp.core.server import ServerCore
+    from raxol_mcp.wire.jsonrpc import Failure, Outgoing, RequestId, Response
+
+__all__ = ["ServerRuntime", "Sink"]
+
+T = TypeVar("T")
+
+_logger = logging.getLogger("raxol_mcp.server")
+
+
+class Sink(Protocol):
+    """Where pushes of one connection go. Enqueues and returns; never calls back."""
+
+    def put(
+        self, message: Outgoing, *, about: RequestId | None = None, droppable: bool = False
+    ) -> None:
+        """Send `message` after everything put before it."""
+
+    def close(self, reason: str) -> None:
+        """End the connection after what was put so far."""
+
+
+class _Worker:
+    """The task that runs one call's user code."""
+
+    __slots__ = ("begun", "task")
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.task: asyncio.Task[None] | None = None
+
+
+class ServerRuntime:
+    """Performs effects on the running event loop.
+
+    `execute(call, job)` is the coroutine that runs user code and returns its outcome; it never
+    raises for a mistake of the user's. `observe(event, fields)` is told what the core records.
+    """
+
+    def __init__(
+        self,
+        core: ServerCore,
+        execute: Callable[[Call, Job], Coroutine[object, object, Outcome]],
+        *,
+        observe: Callable[[str, dict[str, object]], None] | None = None,
+    ) -> None:
+        self.core = core
+        self.threads = Threads()
+        self._execute = execute
+        self._observe = observe
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sinks: dict[Hashable, Sink] = {}
+        self._workers: dict[Call, _Worker] = {}
+        self._questions: dict[tuple[Call, str], asyncio.Future[Response | Failure | None]] = {}
+        self._waiting: deque[Effect] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self._abandoned = False
+        self._by_type: dict[type, Callable[..., None]] = {
+            Push: self._push,
+            Reply: self._reply,
+            StartWorker: self._start_worker,
+            StopWorker: self._stop_worker,
+            Resolve: self._resolve,
+            Disconnect: self._disconnect,
+            Record: self._record,
+        }
+
+    # -- the loop and its clock ---------------------------------------------------------------
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop this server lives on: the one that runs at its first use."""
+        loop = self._loop
+        if loop is None:
+            loop = self._loop = asyncio.get_running_loop()
+        return loop
+
+    def now(self) -> float:
+        """Seconds on the loop's clock; never less than what the core was told last."""
+        return max(self.loop.time(), self.core.ledger.now)
+
+    def _arm(self) -> None:
+        deadline = self.core.next_deadline
+        if deadline is None or (self._timer is not None and self._timer_at <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self.loop.call_at(deadline, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        # Clocks may fire early by their resolution: what is armed for an instant is due then.
+        self.perform(self.core.tick(max(self.now(), self._timer_at)))
+
+    # -- effects ------------------------------------------------------------------------------
+
+    def perform(self, effects: list[Effect]) -> None:
+        """Perform `effects` in order. Never awaits.
+
+        An input that comes while effects are performed (a sink that calls back all the same) has
+        its own performed after them: what the core decided is never interleaved.
+        """
+        if self._waiting is not None:
+            self._waiting.extend(effects)
+            return
+        waiting = self._waiting = deque()
+        try:
+            for effect in effects:
+                self._by_type[type(effect)](effect)
+            while waiting:
+                effect = waiting.popleft()
+                self._by_type[type(effect)](effect)
+        finally:
+            self._waiting = None
+        self._arm()
+
+    def _push(self, effect: Push) -> None:
+        sink = self._sinks.get(effect.connection)
+        if sink is not None:
+            sink.put(effect.message, about=effect.about, droppable=effect.droppable)
+
+    def _reply(self, effect: Reply) -> None:
+        caller = effect.caller
+        assert isinstance(caller, asyncio.Future), "whoever asked for a reply gave a future"
+        if not caller.done():
+            caller.set_result(effect.message)
+
+    def _resolve(self, effect: Resolve) -> None:
+        future = self._questions.get((effect.call, effect.key))
+        if future is not None and not future.done():
+            future.set_result(effect.answer)
+
+    def _disconnect(self, effect: Disconnect) -> None:
+        sink = self._sinks.get(effect.connection)
+        if sink is not None:
+            sink.close(effect.reason)
+
+    def _record(self, effect: Record) -> None:
+        _logger.debug("%s %s", effect.event, effect.fields)
+        if self._observe is not None:
+            try:
+                self._observe(effect.event, effect.fields)
+            except Exception:
+                _logger.exception("the observer failed on %s", effect.event)
+
+    # -- sinks --------------------------------------------------------------------------------
+
+    def attach(self, connection: Hashable, sink: Sink) -> Sink | None:
+        """Let pushes of `connection` go to `sink`; return the sink it replaces."""
+        replaced = self._sinks.get(connection)
+        self._sinks[connection] = sink
+        return replaced
+
+    def detach(self, connection: Hashable, sink: Sink | None = None) -> bool:
+        """Stop pushing to `connection`; False when it is `sink` no more (or has none)."""
+        current = self._sinks.get(connection)
+        if current is None or (sink is not None and current is not sink):
+            return False
+        del self._sinks[connection]
+        return True
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def _start_worker(self, effect: StartWorker) -> None:
+        worker = _Worker()
+        self._workers[effect.call] = worker
+        worker.task = self.loop.create_task(self._work(worker, effect.call, effect.job))
+
+    async def _work(self, worker: _Worker, call: Call, job: Job) -> None:
+        worker.begun = True
+        outcome: Outcome = Stopped()
+        try:
+            outcome = await self._execute(call, job)
+        except asyncio.CancelledError:
+            pass  # reported as Stopped: whoever stopped it has closed the call, or nobody has
+        except Exception:
+            _logger.exception("the worker of %r failed", call)
+            outcome = Failed("Error: internal error")
+        finally:
+            # Also when the loop is torn down (GeneratorExit): the slot has no other way back.
+            self._ended(call, outcome)
+
+    def _stop_worker(self, effect: StopWorker) -> None:
+        worker = self._workers.get(effect.call)
+        if worker is None or worker.task is None:
+            return  # it is the worker itself that closes the call, on its way out
+        worker.task.cancel()
+        if not worker.begun:
+            # A task that is cancelled before its first step never enters its body: nobody else
+            # would report its end.
+            self._ended(effect.call, Stopped())
+
+    def _ended(self, call: Call, outcome: Outcome) -> None:
+        del self._workers[call]
+        self.perform(self.core.worker_ended(call, outcome, self.now()))
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run a blocking function in a thread, with the caller's context.
+
+        A thread cannot be stopped: when the caller is cancelled this waits all the same until
+        the function has ended, and only then raises. So whoever holds a slot for it holds it as
+        long as the thread really runs (ADR-0004).
+        """
+        loop = self.loop
+        ending: _Ending[T] = _Ending(loop)
+
+        def done(result: T | None, failure: BaseException | None) -> None:
+            # The loop may be closed meanwhile: then nobody waits any more.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(ending.settle, result, failure)
+
+        self.threads.submit(function, done, context=copy_context())
+        return await self._until(ending, None)
+
+    async def until_ended(self, future: asyncio.Future[T], hurry: Callable[[], None]) -> T:
+        """Wait for work outside the loop, through cancellation to its real end.
+
+        `hurry` is called at a cancellation, to end the work soon; what it results in is dropped.
+        """
+        ending: _Ending[T] = _Ending(self.loop)
+        future.add_done_callback(ending.take)
+        return await self._until(ending, hurry)
+
+    async def _until(self, ending: _Ending[T], hurry: Callable[[], None] | None) -> T:
+        cancelled: asyncio.CancelledError | None = None
+        while not ending.ended:
+            try:
+                await ending.waiter
+            except asyncio.CancelledError as error:
+                cancelled = error
+                ending.waiter = self.loop.create_future()
+                if hurry is not None:
+                    hurry()
+                if self._abandoned:
+                    break
+        if cancelled is not None:
+            raise cancelled
+        return ending.result()
+
+    # -- questions of a running tool ----------------------------------------------------------
+
+    async def ask(
+        self, call: Call, key: str, put: Callable[[], list[Effect]]
+    ) -> Response | Failure | None:
+        """Wait for the answer to the question that `put` makes the core put."""
+        future: asyncio.Future[Response | Failure | None] = self.loop.create_future()
+        self._questions[call, key] = future
+        try:
+            self.perform(put())
+            return await future
+        finally:
+            del self._questions[call, key]
+
+    # -- the end ------------------------------------------------------------------------------
+
+    @property
+    def working(self) -> int:
+        """How many workers have not ended."""
+        return len(self._workers)
+
+    async def stop(self, *, within: float) -> int:
+        """Stop every worker and wait for their ends, at most `within` seconds.
+
+        Returns how many had not ended: threads whose function does not return. Those are
+        abandoned; being daemons they do not keep the process alive.
+        """
+        self.perform(self.core.stopped(self.now()))
+        tasks = [worker.task for worker in self._workers.values() if worker.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=within)
+        left = [task for task in tasks if not task.done()]
+        self._abandoned = True
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=1.0)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return len(left)
+
+
+class _Ending(Generic[T]):
+    """How work outside the loop ended. Unlike a future, waiting for it can be interrupted."""
+
+    __slots__ = ("_failure", "_result", "ended", "waiter")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.ended = False
+        self.waiter: asyncio.Future[None] = loop.create_future()
+        self._result: T | None = None
+        self._failure: BaseException | None = None
+
+    def settle(self, result: T | None, failure: BaseException | None) -> None:
+        self.ended = True
+        self._result = result
+        self._failure = failure
+        if not self.waiter.done():
+            self.waiter.set_result(None)
+
+    def take(self, future: asyncio.Future[T]) -> None:
+        failure = future.exception()
+        self.settle(future.result() if failure is None else None, failure)
+
+    def result(self) -> T:
+        if self._failure is not None:
+            raise self._failure
+        return self._result  # type: ignore[return-value]  # None only where T includes it

@@ -1,0 +1,222 @@
+"""One `tools/call`, from the authorizer to the result. Runs inside the call's worker.
+
+The order is the contract: sensitive without an authorizer, authorizer, does it exist, do the
+arguments fit, is the human asked, run. A human is never asked about a call that cannot run, and
+a hidden tool answers exactly like one that does not exist.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from raxol_mcp.core.effects import Job
+from raxol_mcp.core.outcomes import (
+    Asked,
+    Denied,
+    Failed,
+    Outcome,
+    Refused,
+    Returned,
+    Unacceptable,
+)
+from raxol_mcp.core.payloads import tool_error
+from raxol_mcp.core.questions import approval
+from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.authorizer import AskHuman, AuthorizationContext, Deny, decide, decide_now
+from raxol_mcp.server.callbacks import CallbackFailed, CircuitOpen
+from raxol_mcp.server.context import Context
+from raxol_mcp.server.functions import ArgumentsInvalid
+from raxol_mcp.server.prepared import PreparedTool
+from raxol_mcp.server.rounds import InputRequired
+from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult, encode_result
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.calls import Call
+    from raxol_mcp.server.authorizer import Authorizer
+    from raxol_mcp.server.callbacks import Callbacks
+    from raxol_mcp.server.definitions import Tool
+    from raxol_mcp.server.registry import Registry
+    from raxol_mcp.server.runtime import ServerRuntime
+
+__all__ = ["Tools", "context_of"]
+
+_logger = logging.getLogger("raxol_mcp.tools")
+CIRCUIT_OPEN = "Tool temporarily unavailable (circuit open after repeated failures)"
+
+UnknownToolReply = Callable[[str], "str | None | Awaitable[str | None]"]
+
+
+def context_of(call: Call) -> AuthorizationContext:
+    """Write what an authorizer may know of a caller: facts of the server's own, nothing else."""
+    peer = call.peer
+    return {
+        "connection": peer.connection,
+        "transport": peer.facts.transport,
+        "principal": peer.facts.principal,
+    }
+
+
+class Tools:
+    """Carries tool calls out."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        runtime: ServerRuntime,
+        callbacks: Callbacks,
+        *,
+        authorizer: Authorizer | None,
+        unknown_tool_reply: UnknownToolReply | None,
+    ) -> None:
+        self._registry = registry
+        self._runtime = runtime
+        self._callbacks = callbacks
+        self._authorizer = authorizer
+        self._unknown_tool_reply = unknown_tool_reply
+        self._prepared: dict[Tool, PreparedTool] = {}
+        self.lifespan: object = None
+
+    def forget(self, names: tuple[str, ...]) -> None:
+        """Drop what was prepared for tools that are no longer registered."""
+        for tool in [tool for tool in self._prepared if tool.name in names]:
+            if self._registry.tool(tool.name) is not tool:
+                del self._prepared[tool]
+
+    async def call(self, call: Call, job: Job) -> Outcome:
+        """Carry one call out, or as far as the human must be asked."""
+        name = call.name
+        prompt: str | None = None
+        if job is not Job.RUN:
+            if self._authorizer is None:
+                tool = self._registry.tool(name)
+                if tool is not None and tool.sensitive:
+                    return Denied("sensitive_tool_unguarded")
+            else:
+                context = context_of(call)
+                decision = decide_now(self._authorizer, name, call.arguments, context)
+                if decision is None:
+                    decision = await decide(
+                        self._authorizer, name, call.arguments, context, self._runtime.in_thread
+                    )
+                if type(decision) is Deny:
+                    return Denied(decision.reason)
+                if type(decision) is AskHuman:
+                    prompt = decision.prompt
+        tool = self._registry.tool(name)
+        if tool is None:
+            return await self._unknown(call)
+        if job is Job.RUN and call.subject is not None and call.subject is not tool:
+            return self._failure(call, "Error: the tool was replaced while its call was waiting")
+        try:
+            prepared = self._prepare(tool)
+            arguments = prepared.bind(call.arguments)
+            if job is not Job.RUN:
+                questions = prepared.questions(arguments)
+                if prompt is not None:
+                    questions = (approval(prompt, name), *questions)
+                if questions:
+                    return Asked(questions, tool)
+        except ArgumentsInvalid as error:
+            return self._failure(call, str(error))
+        except ConfigurationError as error:
+            _logger.error("tool %r cannot be served: %s", name, error)
+            return self._failure(call, "Error: the tool's definition cannot be served")
+        return await self._run(call, tool, prepared, arguments)
+
+    def _prepare(self, tool: Tool) -> PreparedTool:
+        prepared = self._prepared.get(tool)
+        if prepared is None:
+            prepared = self._prepared[tool] = PreparedTool(tool)
+        return prepared
+
+    async def _unknown(self, call: Call) -> Outcome:
+        if self._unknown_tool_reply is not None:
+            text = await self._reply_for(call.name)
+            if text is not None:
+                return self._failure(call, text)
+        return Refused(call.era.unknown_tool, f"Tool not found: {call.name[:200]}")
+
+    async def _reply_for(self, name: str) -> str | None:
+        reply = self._unknown_tool_reply
+        assert reply is not None, "looked at by the caller"
+        try:
+            found: object = await self._runtime.in_thread(lambda: reply(name))
+            if isinstance(found, Awaitable):
+                found = await found
+        except Exception:
+            _logger.exception("unknown_tool_reply failed")
+            return None
+        if found is not None and not isinstance(found, str):
+            _logger.error("unknown_tool_reply must return a string or None")
+            return None
+        return found
+
+    async def _run(
+        self, call: Call, tool: Tool, prepared: PreparedTool, arguments: dict[str, object]
+    ) -> Outcome:
+        runtime = self._runtime
+        if prepared.asks and call.round == 0:
+            try:
+                arguments = {**arguments, **prepared.answered(call.answers or {})}
+            except ArgumentsInvalid as error:
+                return Unacceptable(str(error))
+        if tool.timeout is not None:
+            runtime.perform(runtime.core.limited(call, tool.timeout, runtime.now()))
+        key = ("tool", tool.name)
+        try:
+            if prepared.target is not None:
+                payload = await self._callbacks.run_in_process(
+                    key, call, tool.fault, prepared.target, call.arguments
+                )
+                assert isinstance(payload, dict), "what process_entry returns"
+                return self._complete(call, payload)
+            context = Context(call, runtime, self.lifespan)
+            value = await self._callbacks.run(
+                key,
+                call,
+                tool.fault,
+                lambda: prepared.run(arguments, context),
+                in_thread=prepared.in_thread,
+            )
+        except CallbackFailed as error:
+            told = error.told
+            return self._failure(call, f"Error: {error.type_name}" if told is None else told)
+        except CircuitOpen:
+            return self._failure(call, CIRCUIT_OPEN)
+        if isinstance(value, InputRequired):
+            return self._asked(call, tool, value)
+        try:
+            return self._complete(call, prepared.payload(value))
+        except (ValueError, TypeError) as error:
+            # Of our own making, about the shape of the value: names types and members only.
+            _logger.error("tool %r returned what it must not: %s", tool.name, error)
+            return self._failure(call, f"Error: the tool's result is not valid: {error}")
+
+    def _asked(self, call: Call, tool: Tool, value: InputRequired) -> Outcome:
+        try:
+            return value.asked(tool)
+        except ValueError as error:
+            return self._failure(call, f"Error: {error}")
+
+    def _complete(self, call: Call, payload: JSONObject) -> Outcome:
+        failed = payload.get("isError") is True
+        try:
+            raw = encode_result(
+                call.era.complete(payload),
+                max_bytes=self._runtime.core.limits.max_result_bytes,
+            )
+        except UnencodableResult as error:
+            return self._failure(call, f"Error: the tool's result cannot be sent: {error}")
+        return Returned(raw, failed)
+
+    def _failure(self, call: Call, text: str) -> Outcome:
+        try:
+            payload = encode_result(
+                call.era.complete(tool_error(text)),
+                max_bytes=self._runtime.core.limits.max_result_bytes,
+            )
+        except UnencodableResult:
+            return Failed("Error: the tool's message cannot be sent")
+        return Returned(payload, failed=True)

@@ -1,0 +1,6 @@
+"""What the tests of this project, and of programs built on it, stand on.
+
+* `virtual_loop`: an event loop whose time is a number, so that a wait of 60 s takes no time
+
+No other part of the package imports this one.
+"""

@@ -1,0 +1,88 @@
+"""The seam between a server and its transports: what each side may ask of the other.
+
+Two protocols and no code. The server gives a transport a `ServerPort`; the transport gives the
+server one `Sink` per connection. `raxol_mcp.transports.memory` is the shortest example of both.
+
+A transport owes the server, for every connection:
+
+* one `open`, before anything else;
+* every message, in the order it came, by `receive`; messages that cannot be accepted too
+  (`Invalid`), so that the server counts and answers them;
+* `input_ended` when the peer will say nothing more but may still read;
+* exactly one `gone`, when nothing can be delivered any more. Nothing follows it.
+
+All calls are made from the thread of the event loop that runs the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from raxol_mcp.core.peers import ConnectionFacts
+    from raxol_mcp.wire.jsonrpc import Incoming, Outgoing, RequestId
+
+__all__ = ["ServerPort", "Sink"]
+
+
+class Sink(Protocol):
+    """The server's way to one peer. Every method returns at once and raises nothing.
+
+    A sink only enqueues. It never calls back into the server, not even when the peer is lost
+    meanwhile: that is reported later, from the event loop, by `ServerPort.gone`.
+    """
+
+    def put(
+        self, message: Outgoing, *, about: RequestId | None = None, droppable: bool = False
+    ) -> None:
+        """Send `message` after everything put before it; after the end it is dropped.
+
+        `about` is the id of the peer's request that the message belongs to (its answer, its
+        progress, a question asked for it); None for a broadcast. A `droppable` message may be
+        left out when the peer does not keep up.
+        """
+
+    def close(self, reason: str) -> None:
+        """End the connection after what was put so far; `reason` is for the log.
+
+        The transport then reports `gone`, as for every other end.
+        """
+
+
+class ServerPort(Protocol):
+    """What a transport sees of a server."""
+
+    @property
+    def max_message_bytes(self) -> int:
+        """The size of the largest message to accept, in bytes."""
+
+    @property
+    def max_depth(self) -> int:
+        """How deep JSON may nest in a message to accept."""
+
+    async def start(self) -> None:
+        """Make ready to serve; every `open` comes later. Raises `ConfigurationError`."""
+
+    async def stop(self) -> None:
+        """End everything that `start` began, within a bound."""
+
+    def open(
+        self, sink: Sink, facts: ConnectionFacts, connection: Hashable | None = None
+    ) -> Hashable:
+        """Make a connection whose messages go to `sink`; return its id.
+
+        The server chooses the id unless the transport has one of its own for `connection`.
+        """
+
+    def receive(self, connection: Hashable, message: Incoming) -> None:
+        """Take one message of the peer. Never waits; what is answered goes to the sink."""
+
+    def input_ended(self, connection: Hashable) -> None:
+        """Close the calls that wait for an answer of the peer: it will say nothing more."""
+
+    def outstanding(self, connection: Hashable) -> int:
+        """Return how many calls of this connection are still owed an answer."""
+
+    def gone(self, connection: Hashable) -> None:
+        """Close everything of this connection: nothing can be delivered any more."""

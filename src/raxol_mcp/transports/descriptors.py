@@ -1,0 +1,205 @@
+"""The two descriptors a stdio server speaks through, put where nothing else finds them.
+
+A tool that prints, a library that shows a banner and a child process that inherits descriptor 1
+would all write into the protocol (MCP 2026-07-28 basic/transports/stdio: a server must not write
+anything to stdout that is not a message). So the pair is duplicated to private descriptors that
+no child inherits, and what everybody else knows as 0 and 1 becomes the null device and stderr.
+
+This module moves and opens descriptors; it reads nothing and knows no message.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Final
+
+from raxol_mcp.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Pieces: TypeAlias = Sequence[bytes | memoryview]
+
+__all__ = ["Claim", "Output"]
+
+_STDIN: Final = 0
+_STDOUT: Final = 1
+_STDERR: Final = 2
+
+
+class Claim:
+    """Private duplicates of an input and an output descriptor, until `restore`.
+
+    Descriptors 0 and 1 are pointed elsewhere meanwhile: reading 0 finds the end at once, and
+    writing 1 goes to stderr. Any other descriptor is only duplicated and stays its owner's.
+
+    A program that claims as its first act, before it imports a user's module, and serves on
+    `stdin_fd` and `stdout_fd`, keeps even what is printed by an import away from the peer. A
+    program that ends after serving need not restore. Raises `ConfigurationError` when one of the
+    two is not open.
+    """
+
+    def __init__(self, stdin_fd: int = _STDIN, stdout_fd: int = _STDOUT) -> None:
+        # Both first: the duplicate of one could take the free number of the other.
+        _require_open(stdin_fd, "input")
+        _require_open(stdout_fd, "output")
+        self._given = (stdin_fd, stdout_fd)
+        self.stdin_fd = _duplicate(stdin_fd)
+        self.stdout_fd = _duplicate(stdout_fd)
+        self._blocking = (os.get_blocking(self.stdin_fd), os.get_blocking(self.stdout_fd))
+        self._line_buffering: bool | None = None
+        self._restored = False
+        if stdin_fd == _STDIN:
+            _point(_STDIN, None)
+        if stdout_fd == _STDOUT:
+            self._divert_stdout()
+
+    def restore_blocking(self) -> None:
+        """Give both descriptors the blocking mode they had.
+
+        The mode belongs to the open file, which may be the terminal of the shell that started
+        this process: left non-blocking, it breaks the shell's own programs.
+        """
+        for fd, blocking in zip((self.stdin_fd, self.stdout_fd), self._blocking, strict=True):
+            os.set_blocking(fd, blocking)
+
+    def restore(self) -> None:
+        """Put everything back as it was found and close the duplicates. Again: nothing."""
+        if self._restored:
+            return
+        self._restored = True
+        self.restore_blocking()
+        stdin_fd, stdout_fd = self._given
+        if stdin_fd == _STDIN:
+            os.dup2(self.stdin_fd, _STDIN)
+        if stdout_fd == _STDOUT:
+            # What tools printed and is still buffered must not reach the peer either.
+            self._rebuffer(self._line_buffering)
+            os.dup2(self.stdout_fd, _STDOUT)
+        os.close(self.stdin_fd)
+        os.close(self.stdout_fd)
+
+    def _divert_stdout(self) -> None:
+        _point(_STDOUT, None if self._stderr_is_protocol() else _STDERR)
+        if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.closed:
+            self._line_buffering = sys.stdout.line_buffering
+        # Flushed after the move: a banner printed before this point is not a message. By the
+        # line from here on, because a pipe made it block-buffered and a log is read live.
+        self._rebuffer(True)
+
+    def _stderr_is_protocol(self) -> bool:
+        """Whether the launcher sent stderr down the same pipe (`2>&1`)."""
+        try:
+            ours, theirs = os.fstat(self.stdout_fd), os.fstat(_STDERR)
+        except OSError:
+            return True  # stderr is closed: there is no other place than the null device
+        return os.path.samestat(ours, theirs) and not os.isatty(self.stdout_fd)
+
+    @staticmethod
+    def _rebuffer(line_buffering: bool | None) -> None:
+        """Flush what was printed and say how the next prints are buffered."""
+        if line_buffering is None or not isinstance(sys.stdout, TextIOWrapper):
+            return
+        try:
+            sys.stdout.reconfigure(line_buffering=line_buffering)
+        except OSError:
+            # Nobody reads stderr. What is stuck in the buffer must not come out later, down the
+            # protocol, and a tool must not fail because it prints.
+            _point(_STDOUT, None)
+            sys.stdout.reconfigure(line_buffering=line_buffering)
+
+
+class Output:
+    """Writes that never block, to a descriptor whose open file others may share.
+
+    `fd` is what to watch for room to write. With `closes_visibly` it also becomes readable when
+    the last reader has gone, and only then, because nothing can be read from it.
+    """
+
+    def __init__(self, fd: int) -> None:
+        mode = os.fstat(fd).st_mode
+        self._socket: socket.socket | None = None
+        self._reopened: int | None = None
+        self.closes_visibly = False
+        if stat.S_ISSOCK(mode):
+            # Each write says that it must not block; the socket itself stays as it is.
+            self._socket = socket.socket(fileno=os.dup(fd))
+            fd = self._socket.fileno()
+        elif stat.S_ISFIFO(mode) or os.isatty(fd):
+            self._reopened = _reopened(fd)
+            if self._reopened is None:
+                os.set_blocking(fd, False)  # the owner of the claim puts this back
+            else:
+                fd = self._reopened
+            self.closes_visibly = stat.S_ISFIFO(mode) and _write_only(fd)
+        self.fd = fd
+
+    def write(self, pieces: Pieces) -> int:
+        """Write what there is room for; return how many bytes that was.
+
+        Raises `BlockingIOError` when there is no room, any other `OSError` when there never will
+        be again.
+        """
+        if self._socket is not None:
+            return self._socket.sendmsg(pieces, (), socket.MSG_DONTWAIT)
+        return os.writev(self.fd, pieces)
+
+    def close(self) -> None:
+        """Close what was opened here; the descriptor that was given stays open. Again: nothing."""
+        if self._socket is not None:
+            self._socket.close()
+        if self._reopened is not None:
+            os.close(self._reopened)
+            self._reopened = None
+
+
+def _require_open(fd: int, what: str) -> None:
+    try:
+        os.fstat(fd)
+    except OSError as error:
+        raise ConfigurationError(
+            f"stdio needs an open {what}: descriptor {fd} cannot be used ({error.strerror})"
+        ) from error
+
+
+def _duplicate(fd: int) -> int:
+    import fcntl  # not there on Windows, where this module must still be importable
+
+    # Above 2: with a standard descriptor closed, the lowest free number would be taken for it.
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _STDERR + 1)
+
+
+def _point(fd: int, target: int | None) -> None:
+    """Make `fd` another name of `target`, or of the null device."""
+    if target is not None:
+        os.dup2(target, fd)
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, fd)
+    os.close(null)
+
+
+def _reopened(fd: int) -> int | None:
+    """Open the same pipe or terminal once more, so that its mode is ours alone.
+
+    Linux only: elsewhere `/dev/fd` shares the open file. None where it cannot be done, such as
+    a pipe made by another user.
+    """
+    if sys.platform != "linux":
+        return None
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        return os.open(f"/proc/self/fd/{fd}", flags)
+    except OSError:
+        return None
+
+
+def _write_only(fd: int) -> bool:
+    import fcntl
+
+    return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY

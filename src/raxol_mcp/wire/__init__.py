@@ -1,0 +1,10 @@
+"""Bytes to messages and back: the spelling of JSON-RPC and MCP.
+
+Decides nothing and does nothing: no I/O, no clock, no state beyond an unfinished line.
+
+* `jsonrpc`: the messages, `decode`, `classify`, `encode`; also gives out what `results` defines
+* `results`: `encode_result`, a result made into JSON once and strictly
+* `strict`: the JSON parser behind them, which refuses what two parsers could read differently
+* `framing`: a byte stream cut into lines
+* `meta`: revisions, eras, `_meta` keys, log levels
+"""

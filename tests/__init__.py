@@ -1,0 +1,1 @@
+"""The tests of raxol_mcp; the folders mirror src/raxol_mcp."""

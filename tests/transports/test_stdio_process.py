@@ -1,0 +1,140 @@
+"""serve_stdio as a real process, as a client starts it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.transports.fakes import request, result
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+# Every wait for the process is bounded by this, in seconds; none should come near it.
+TIMEOUT = 20.0
+
+
+@contextmanager
+def program(mode: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the program with three pipes; kill it in the end if it is still there."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src"), *filter(None, sys.path)])
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.transports.stdio_program", mode],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "", **environment},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ask(process: subprocess.Popen[bytes], *messages: object) -> None:
+    """Write messages, one a line."""
+    assert process.stdin is not None
+    process.stdin.write("".join(json.dumps(message) + "\n" for message in messages).encode())
+    process.stdin.flush()
+
+
+def next_line(process: subprocess.Popen[bytes]) -> object:
+    """Read one message."""
+    assert process.stdout is not None
+    return json.loads(process.stdout.readline())
+
+
+def finish(process: subprocess.Popen[bytes]) -> tuple[int, list[object], str]:
+    """Close the input; return the exit code, the messages and what stderr has."""
+    out, err = process.communicate(timeout=TIMEOUT)
+    return process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+
+
+def test_nothing_but_messages_is_ever_on_stdout() -> None:
+    """MCP 2026-07-28 basic/transports/stdio; server-behaviour.md check 96."""
+    with program("noisy") as process:
+        ask(process, request(1, "work"), request(2))
+        code, messages, err = finish(process)
+    assert messages == [result(1, {}), result(2, {})]
+    assert code == 0
+    noises = ["BANNER", "NOISE", "RAW NOISE", "CHILD NOISE", "NOTHING TO READ", "INPUT_ENDED"]
+    assert err.splitlines() == noises
+
+
+def test_it_ends_with_its_input() -> None:
+    """server-behaviour.md check 97."""
+    with program("echo") as process:
+        ask(process, request(1))
+        assert next_line(process) == result(1, {})
+        assert finish(process) == (0, [], "BANNER\nINPUT_ENDED\n")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "cp1252"},
+        {"PYTHONIOENCODING": "cp932"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+)
+def test_the_locale_does_not_matter(environment: dict[str, str]) -> None:
+    """MCP 2026-07-28 basic/transports: messages are UTF-8."""
+    text = "Messgerät → 読取 ✓ řemeslník"
+    with program("echo", **environment) as process:
+        assert process.stdin is not None
+        line = json.dumps(request(1, text=text), ensure_ascii=False)
+        process.stdin.write(line.encode() + b"\n")
+        code, messages, _ = finish(process)
+    assert (code, messages) == (0, [result(1, {"text": text})])
+
+
+def test_it_ends_without_a_traceback_when_its_output_is_closed() -> None:
+    """A client that vanished left a process spinning on EPIPE."""
+    with program("chatters") as process:
+        ask(process, request(1, "work"))
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(TIMEOUT) == 3
+        assert process.stderr is not None
+        assert process.stderr.read() == b"BANNER\nOUTPUT_CLOSED\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGTERM, "TERMINATED"), (signal.SIGINT, "INTERRUPTED")]
+)
+def test_a_signal_ends_it_in_order(number: signal.Signals, name: str) -> None:
+    """MCP 2025-11-25 lifecycle §Shutdown."""
+    with program("echo") as process:
+        ask(process, request(1, "hold"), request(2))
+        assert next_line(process) == result(2, {})
+        process.send_signal(number)
+        assert process.wait(TIMEOUT) == 3
+        assert process.stderr is not None
+        assert process.stderr.read().decode() == f"BANNER\n{name}\n"
+
+
+@pytest.mark.parametrize("mode", ["blocks", "hangs"])
+def test_a_signal_ends_even_what_cannot_be_stopped(mode: str) -> None:
+    """SIGTERM was ignored while a tool was stuck."""
+    with program(mode) as process:
+        ask(process, request(1), request(2, "work"))
+        assert next_line(process) == result(1, {})
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 128 + signal.SIGTERM
+
+
+def test_the_second_signal_ends_it_at_once() -> None:
+    """ours: a user who presses Ctrl-C twice means it."""
+    with program("hangs_long") as process:
+        ask(process, request(2, "work"))
+        assert next_line(process) == result(2, {})
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) in (128 + signal.SIGTERM, 128 + signal.SIGINT)
