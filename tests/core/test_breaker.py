@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,9 +176,9 @@ def test_repr_shows_the_state_of_every_key_that_fails() -> None:
 
 
 @pytest.mark.parametrize("threshold", [0, -1, True, 1.5, "5", None])
-def test_a_threshold_that_is_no_number_of_failures_refuses_to_start(threshold: object) -> None:
+def test_a_threshold_that_is_no_number_of_failures_refuses_to_start(threshold: Any) -> None:
     with pytest.raises(ConfigurationError, match="threshold must be at least 1"):
-        Breakers(threshold)  # type: ignore[arg-type]
+        Breakers(threshold)
 
 
 @pytest.mark.parametrize("recovery", [-0.1, float("inf"), float("nan")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -191,7 +192,7 @@ def test_what_was_encoded_does_not_follow_later_changes() -> None:
 
 def test_what_json_cannot_carry_says_so() -> None:
     with pytest.raises(UnencodableResult):
-        Tool("t", "\ud800", SCHEMA, run).encoded  # noqa: B018
+        Tool("t", "\ud800", SCHEMA, run).encoded  # noqa: B018  # read for what it raises
 
 
 @needs_schemas
@@ -214,7 +215,7 @@ def test_each_has_the_key_it_is_found_by() -> None:
 def test_it_can_neither_be_changed_nor_mistaken_for_another() -> None:
     tool = Tool("t", "d", SCHEMA, run)
     with pytest.raises(AttributeError):
-        tool.name = "u"  # type: ignore[misc]
+        tool.name = "u"  # type: ignore[misc]  # what must not work
     assert tool != Tool("t", "d", SCHEMA, run)
     assert len({tool, Tool("t", "d", SCHEMA, run)}) == 2
 
@@ -245,7 +246,7 @@ def test_repr_is_short_enough_for_a_log() -> None:
         ([("destructiveHint", True)], False),
     ],
 )
-def test_a_tool_is_sensitive_when_it_says_so_exactly(annotations: object, expected: bool) -> None:
+def test_a_tool_is_sensitive_when_it_says_so_exactly(annotations: Any, expected: bool) -> None:
     """One-way: no other annotation takes it back. MCP's default for destructiveHint is no say."""
-    tool = Tool("t", "d", SCHEMA, run, annotations=annotations)  # type: ignore[arg-type]
+    tool = Tool("t", "d", SCHEMA, run, annotations=annotations)
     assert tool.sensitive is expected

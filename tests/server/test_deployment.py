@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -62,9 +63,9 @@ def test_an_override_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("override", ["false", 0, 1, []])
-def test_an_override_that_is_no_bool_refuses_to_boot(override: object) -> None:
+def test_an_override_that_is_no_bool_refuses_to_boot(override: Any) -> None:
     with pytest.raises(ConfigurationError, match="True, False or None"):
-        authorization_required(override)  # type: ignore[arg-type]
+        authorization_required(override)
 
 
 @both_gates

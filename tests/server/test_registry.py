@@ -14,7 +14,6 @@ from raxol_mcp.server.cursors import START, BadCursor, place_of
 from raxol_mcp.server.definition_checks import InvalidDefinitions
 from raxol_mcp.server.definitions import (
     Completion,
-    Definition,
     Kind,
     Prompt,
     Resource,
@@ -275,8 +274,8 @@ def test_who_unsubscribed_hears_no_more() -> None:
     registry = Registry()
     events: list[Event] = []
 
-    def listener(*event: object) -> None:
-        events.append(event)  # type: ignore[arg-type]
+    def listener(kind: Kind, action: str, names: tuple[str, ...]) -> None:
+        events.append((kind, action, names))
 
     first, second = registry.on_change(listener), registry.on_change(listener)
     registry.register(tool("a"))
@@ -321,7 +320,7 @@ def test_pages_follow_the_order_of_registration_and_end_without_a_cursor() -> No
 
 
 def test_an_empty_list_is_one_empty_page() -> None:
-    assert Registry().page(Kind.TOOLS) == Page(Kind.TOOLS, [])
+    assert Registry().page(Kind.TOOLS) == Page(Kind.TOOLS, [], [])
 
 
 def test_two_servers_with_the_same_tools_give_the_same_pages_and_cursors() -> None:
@@ -359,7 +358,7 @@ def test_a_cursor_behind_everything_gives_an_empty_last_page() -> None:
     after = registry.page(Kind.TOOLS, START, 1).after
     assert after is not None
     registry.unregister(Kind.TOOLS, "b")
-    assert registry.page(Kind.TOOLS, after) == Page(Kind.TOOLS, [])
+    assert registry.page(Kind.TOOLS, after) == Page(Kind.TOOLS, [], [])
 
 
 def test_a_place_that_was_never_given_out_is_a_bad_cursor() -> None:
@@ -371,27 +370,23 @@ def test_a_place_that_was_never_given_out_is_a_bad_cursor() -> None:
         registry.page(Kind.PROMPTS, 1)
 
 
-def test_hidden_entries_neither_fill_a_page_nor_promise_another() -> None:
-    """What a caller may not see must look like what does not exist."""
+def test_a_page_left_in_the_middle_goes_on_there_whatever_happens_to_the_entry() -> None:
+    """A caller that may not see every tool ends its page at the last one it was shown."""
     registry = Registry()
-    registry.register(*tools("a", "h1", "h2", "h3", "b", "h4", "c", "h5", "h6"))
-
-    def visible(definition: Definition) -> bool:
-        return not definition.key.startswith("h")
-
-    first = registry.page(Kind.TOOLS, START, 2, visible=visible)
-    assert [item.key for item in first.items] == ["a", "b"]
-    assert first.after is not None
-    last = registry.page(Kind.TOOLS, first.after, 1, visible=visible)
-    assert [item.key for item in last.items] == ["c"]
-    assert last.cursor is None
+    registry.register(*tools("a", "b", "c", "d"))
+    page = registry.page(Kind.TOOLS)
+    shown = page.places[[item.key for item in page.items].index("b")]
+    registry.unregister(Kind.TOOLS, "b")
+    registry.register(tool("b"))
+    assert [item.key for item in registry.page(Kind.TOOLS, shown).items] == ["c", "d", "b"]
 
 
-def test_visible_may_use_the_registry() -> None:
+def test_the_cursor_after_an_entry_leads_to_the_next_one() -> None:
     registry = Registry()
     registry.register(*tools("a", "b"))
-    page = registry.page(Kind.TOOLS, visible=lambda item: registry.tool(item.key) is item)
-    assert len(page.items) == 2
+    after = place_of(Kind.TOOLS, registry.cursor_after(tool("a")))
+    assert [item.key for item in registry.page(Kind.TOOLS, after).items] == ["b"]
+    assert registry.cursor_after(tool("nobody")) is None
 
 
 CHANGES = st.lists(st.tuples(st.booleans(), st.sampled_from("abcdefgh")), max_size=12)

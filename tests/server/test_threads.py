@@ -133,9 +133,15 @@ def test_the_context_is_the_functions_alone() -> None:
 
 def test_a_loop_that_is_closed_does_not_end_the_thread() -> None:
     threads, ends = Threads(), Ends()
-    threads.submit(lambda: None, lambda *_: raise_(RuntimeError("Event loop is closed")))
+
+    def done(_: object, failure: BaseException | None) -> None:
+        ends(None, failure)
+        raise RuntimeError("Event loop is closed")
+
+    threads.submit(lambda: None, done)
+    thread = ends.next()[2]
     threads.submit(lambda: "alive", ends)
-    assert ends.next()[0] == "alive"
+    assert ends.next() == ("alive", None, thread)
     assert threads.running == 0
 
 

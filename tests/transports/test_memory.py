@@ -44,7 +44,7 @@ def test_the_facts_and_the_id_may_be_given() -> None:
 
 
 def test_requests_that_wait_get_their_own_answers_in_any_order() -> None:
-    """Ids compare by type and value (rulings.md)."""
+    """JSON-RPC 2.0 §4: ids compare by type and value."""
     port = FakePort()
 
     async def scenario() -> None:
@@ -295,7 +295,7 @@ def test_an_answer_that_was_put_before_the_end_still_arrives() -> None:
 
 
 def test_broadcasts_that_are_not_read_end_the_connection() -> None:
-    """rulings.md: outbox 256 messages a connection, then disconnect."""
+    """ours: the outbox of every transport is bounded."""
     port = FakePort()
 
     async def scenario() -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import tty
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def virtual_now() -> float:
 
 
 def test_messages_are_answered_in_order_and_a_notification_is_not() -> None:
-    """server-behaviour.md check 94."""
+    """MCP 2026-07-28 basic/transports/stdio: one message per line."""
 
     async def scenario(peer: PipePeer) -> None:
         await peer.send(request(1, a=1), {"jsonrpc": "2.0", "method": "note"}, request("1"))
@@ -87,7 +88,7 @@ def test_a_message_may_arrive_in_pieces_of_any_size(chunk_bytes: int) -> None:
 
 
 def test_line_ends_of_windows_a_byte_order_mark_and_blank_lines_are_harmless() -> None:
-    """RFC 8259 §8.1; blank lines are ignored (server-behaviour.md §16)."""
+    """RFC 8259 §8.1: a parser may ignore a byte order mark; blank lines are ignored."""
 
     async def scenario(peer: PipePeer) -> None:
         one, two = (json.dumps(request(id)).encode() for id in (1, 2))
@@ -109,7 +110,7 @@ def test_line_ends_of_windows_a_byte_order_mark_and_blank_lines_are_harmless() -
     ],
 )
 def test_a_line_that_is_no_message_costs_only_itself(line: bytes, code: int) -> None:
-    """JSON-RPC 2.0 §5.1; server-behaviour.md check 98."""
+    """JSON-RPC 2.0 §5.1."""
 
     async def scenario(peer: PipePeer) -> None:
         await peer.write(line + b"\n")
@@ -123,7 +124,7 @@ def test_a_line_that_is_no_message_costs_only_itself(line: bytes, code: int) -> 
 
 
 def test_a_line_over_the_limit_is_refused_once_and_the_pipe_lives() -> None:
-    """rulings.md: sizes."""
+    """ours: the size of a message is bounded while it is read."""
 
     async def scenario(peer: PipePeer) -> None:
         await peer.write(b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * 200_000)
@@ -139,7 +140,7 @@ def test_a_line_over_the_limit_is_refused_once_and_the_pipe_lives() -> None:
 
 
 def test_a_line_just_at_the_limit_is_accepted() -> None:
-    """rulings.md: sizes."""
+    """ours: the size of a message is bounded while it is read."""
     line = json.dumps(request(1)).encode()
 
     async def scenario(peer: PipePeer) -> None:
@@ -199,6 +200,27 @@ def test_the_null_device_ends_at_once() -> None:
         assert await peer.ended() is Ended.INPUT_ENDED
 
     run(scenario, PipePeer(FakePort(), stdin_fd=os.open(os.devnull, os.O_RDONLY)))
+
+
+def test_a_terminal_is_served_and_its_mode_is_not_touched() -> None:
+    """A shell whose terminal is left non-blocking breaks."""
+
+    async def scenario() -> None:
+        leader, follower = os.openpty()
+        tty.setraw(follower)
+        os.set_blocking(leader, False)
+        serving = asyncio.ensure_future(
+            serve_stdio(FakePort(), stdin_fd=follower, stdout_fd=follower)
+        )
+        os.write(leader, json.dumps(request(1, text="x" * 500)).encode() + b"\n")
+        await asyncio.sleep(1.0)
+        assert json.loads(os.read(leader, 10_000)) == result(1, {"text": "x" * 500})
+        assert os.get_blocking(follower)
+        os.close(leader)
+        assert await serving is Ended.INPUT_ENDED
+        os.close(follower)
+
+    run_virtual(scenario)
 
 
 def test_the_output_may_be_a_regular_file(tmp_path: Path) -> None:
@@ -272,7 +294,7 @@ def test_answers_of_one_turn_leave_in_one_write() -> None:
 
 
 def test_messages_of_any_size_never_interleave() -> None:
-    """One process writes, so frames never interleave (server-behaviour.md §16)."""
+    """ours: one writer, and a message is never split by another."""
     sizes = [10, 70_000, 10, 200_000, 65_536, 65_535, 1, 1_000_000, 3]
 
     def answers_with_many(message: Incoming) -> bool:
@@ -377,7 +399,7 @@ def test_a_peer_that_reads_a_little_is_not_cut_off() -> None:
 
 
 def test_broadcasts_to_a_peer_that_never_reads_end_the_connection() -> None:
-    """rulings.md: outbox 256 messages or 8 MiB a connection, then disconnect."""
+    """ours: 256 messages or 8 MiB of broadcasts a connection, then it ends."""
 
     async def scenario(peer: PipePeer) -> None:
         for _ in range(5_000):
@@ -477,7 +499,7 @@ def test_a_bug_behind_the_port_costs_one_message(caplog: pytest.LogCaptureFixtur
 
 
 def test_the_last_line_needs_no_newline() -> None:
-    """server-behaviour.md §16: a few lines, then the end, and every reply comes."""
+    """`printf ... | raxol-mcp serve`: a few lines, then the end, and every answer comes."""
 
     async def scenario(peer: PipePeer) -> None:
         await peer.write(json.dumps(request(1)))

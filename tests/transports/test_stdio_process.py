@@ -57,7 +57,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, list[object], str]:
 
 
 def test_nothing_but_messages_is_ever_on_stdout() -> None:
-    """MCP 2026-07-28 basic/transports/stdio; server-behaviour.md check 96."""
+    """MCP 2026-07-28 basic/transports/stdio: nothing else from start to end."""
     with program("noisy") as process:
         ask(process, request(1, "work"), request(2))
         code, messages, err = finish(process)
@@ -68,7 +68,7 @@ def test_nothing_but_messages_is_ever_on_stdout() -> None:
 
 
 def test_it_ends_with_its_input() -> None:
-    """server-behaviour.md check 97."""
+    """MCP 2026-07-28 basic/transports/stdio: servers should exit promptly at the end of input."""
     with program("echo") as process:
         ask(process, request(1))
         assert next_line(process) == result(1, {})

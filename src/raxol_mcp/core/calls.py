@@ -91,7 +91,7 @@ _WORKED = frozenset(
 )
 _DROPPED = frozenset({Closed.CANCELLED, Closed.GONE})
 LEGAL_REASONS: Final[Mapping[CallState, frozenset[Closed]]] = {
-    # RESULT and DENIED out of ADMITTED: a sealed answer that says no, or is not valid.
+    # DECLINED and FAILED out of ADMITTED: a sealed answer that says no, or is not valid.
     _S.ADMITTED: frozenset({Closed.BUSY, Closed.DECLINED, Closed.FAILED}),
     _S.AUTHORIZING: (_WORKED - {Closed.EVICTED}) | _DROPPED | {Closed.BUSY},
     _S.PARKED: frozenset(
@@ -168,7 +168,8 @@ class Call:
     def read(self, params: JSONObject, meta: object) -> None:
         """Take over what the request says; `meta` is `params._meta`."""
         self.params = params
-        name = params.get("name", params.get("uri"))
+        # What the authorizers are shown and nothing beside it: a second name would be a way round.
+        name = params.get(self.method.named)
         if isinstance(name, str):
             self.name = name
         arguments = params.get("arguments")

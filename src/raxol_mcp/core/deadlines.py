@@ -54,6 +54,12 @@ class Deadlines:
         if lane is not None:
             del lane[key]
 
+    def shorten(self, key: Call | tuple[Call, str], duration: float, now: float) -> None:
+        """Let `key`, which has a deadline, be due in `duration` seconds unless it is earlier."""
+        if now + duration < self._lane_of[key][key]:
+            self.remove(key)
+            self.add(key, duration, now)
+
     def due(self, now: float) -> list[Call | tuple[Call, str]]:
         """Take every key whose deadline is at or before `now`, in the order of the deadlines."""
         found: list[tuple[float, Call | tuple[Call, str]]] = []

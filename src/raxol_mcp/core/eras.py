@@ -125,9 +125,11 @@ class HandshakeEra(Era):
         return _unknown_method(request) if method is None else None
 
     def may_ask(self, call: Call) -> Capability:
-        """Only a connection that has a sink now, and declared it."""
+        """Only a connection that has a sink now, may still answer, and declared it."""
         peer = call.peer
-        return (peer.capabilities or Capability.NONE) if peer.open else Capability.NONE
+        if not peer.open or peer.silent or peer.capabilities is None:
+            return Capability.NONE
+        return peer.capabilities
 
     def log_severity(self, call: Call) -> int | None:
         """Give the level of the connection (MCP 2025-11-25 server/utilities/logging)."""

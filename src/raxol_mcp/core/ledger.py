@@ -7,6 +7,7 @@ no telling. Decides nothing about what a message means; `server.py` does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -18,7 +19,7 @@ from raxol_mcp.core.limits import Limits, Slots
 from raxol_mcp.core.parking import TOO_MANY_ON_SERVER, Parking
 from raxol_mcp.core.peers import Peer, Peers
 from raxol_mcp.core.questions import Question
-from raxol_mcp.errors import READ_BUSY
+from raxol_mcp.errors import READ_BUSY, READ_DENIED
 from raxol_mcp.wire.jsonrpc import (
     Failure,
     JSONObject,
@@ -32,8 +33,6 @@ __all__ = ["Ledger"]
 
 ASK_ID_PREFIX: Final = "raxol-elicit-"
 _SILENT: Final = frozenset({Closed.CANCELLED, Closed.GONE})
-# The question is still on the human's screen when a call ends for one of these.
-_WITHDRAWN: Final = frozenset({Closed.ANSWER_TIMEOUT, Closed.EVICTED, Closed.CANCELLED})
 
 
 class Ledger:
@@ -52,7 +51,7 @@ class Ledger:
         self.deadlines = Deadlines()
         self.approved: dict[Call, None] = {}  # oldest approval first
         self.stopping = 0  # workers of closed calls that have not ended
-        self.now = 0.0
+        self.now = -math.inf
         self.effects: list[Effect] = []
         self._new_id = new_id
         self._sequence = 0
@@ -156,9 +155,14 @@ class Ledger:
 
     def deny(self, call: Call, reason: Closed, detail: str, *, decision: str = "ask") -> None:
         """Close with the machine-readable refusal. Silence, a no and a full server all end here."""
-        self.close_result(
-            call, reason, payloads.denied(call.name, decision=decision, detail=detail)
-        )
+        if call.is_tool:
+            payload = payloads.denied(call.name, decision=decision, detail=detail)
+            self.close_result(call, reason, payload)
+        else:
+            name = call.method.name
+            data: JSONObject = {"error": "authorization_required", "method": name, "detail": detail}
+            message = f"authorization_required: {name}"
+            self.close(call, reason, Failure(call.id, READ_DENIED, message, data))
 
     # -- parking ------------------------------------------------------------------------------
 
@@ -178,7 +182,8 @@ class Ledger:
         self.move(call, CallState.PARKED)
         self._sequence += 1
         call.parked_at = self._sequence
-        call.params = {}  # frozen: name, arguments and progress token are all that is kept
+        # Frozen: what the read authorizer is shown, name, arguments and progress token are kept.
+        call.params = call.method.gate(call.params)
         call.questions = questions
         self.parking.park(call)
         self.ask_next(call)
@@ -239,8 +244,11 @@ class Ledger:
             self.retract(call.peer, ask_id, call.id, reason)
 
     def retract(self, peer: Peer, ask_id: str, about: int | str, reason: Closed) -> None:
-        """Tell the client that a question is moot (MCP 2025-11-25 basic/utilities/cancellation)."""
-        if peer.open and (reason in _WITHDRAWN or reason is Closed.WORKER_TIMEOUT):
+        """Tell the client that a question is moot (MCP 2025-11-25 basic/utilities/cancellation).
+
+        It is still on the human's screen, unless the client itself is going (ADR-0015).
+        """
+        if peer.open and reason is not Closed.GONE:
             params: JSONObject = {"requestId": ask_id, "reason": reason.value}
             message = Notification("notifications/cancelled", params)
             self.effects.append(Push(peer.connection, message, about))

@@ -46,7 +46,7 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is None:
+            if value is None and field.default is None:
                 continue
             if isinstance(field.default, float):
                 self._check_duration(field.name, value)

@@ -50,7 +50,7 @@ def _prompt(params: JSONObject) -> str | None:
         if isinstance(arguments, dict):
             for name, value in arguments.items():
                 if not isinstance(value, str):
-                    return f"argument {name!r} must be a string"
+                    return f"argument {name[:100]!r} must be a string"
     return problem
 
 
@@ -121,7 +121,7 @@ class Method:
     authorizer is given beside the method's name. `required`: params may not be left out.
     `granted`: behind the read authorizer the core itself carries it out. `rounds`: may be
     answered `input_required` (MCP 2026-07-28 basic/patterns/mrtr). `cached`: carries cache hints
-    in the stateless era.
+    in the stateless era. `named`: the member of params that says which tool, prompt or resource.
     """
 
     name: str
@@ -132,6 +132,7 @@ class Method:
     rounds: bool = False
     cached: bool = False
     inline: bool = False
+    named: str = "name"
 
 
 _SHARED: Final = (
@@ -139,7 +140,15 @@ _SHARED: Final = (
     Method("tools/call", _call, required=True, rounds=True),
     Method("resources/list", _cursor, cached=True),
     Method("resources/templates/list", _cursor, cached=True),
-    Method("resources/read", _needs("uri"), _only("uri"), required=True, rounds=True, cached=True),
+    Method(
+        "resources/read",
+        _needs("uri"),
+        _only("uri"),
+        required=True,
+        rounds=True,
+        cached=True,
+        named="uri",
+    ),
     Method("prompts/list", _cursor, cached=True),
     Method("prompts/get", _prompt, _only("name", "arguments"), required=True, rounds=True),
     Method("completion/complete", _completion, _only("ref"), required=True),
@@ -150,12 +159,16 @@ def _table(*methods: Method) -> Mapping[str, Method]:
     return {method.name: method for method in methods}
 
 
+def _subscription(name: str) -> Method:
+    return Method(name, _needs("uri"), _only("uri"), required=True, granted=True, named="uri")
+
+
 HANDSHAKE_METHODS: Final = _table(
     *_SHARED,
     Method("initialize", inline=True),
     Method("ping", inline=True),
-    Method("resources/subscribe", _needs("uri"), _only("uri"), required=True, granted=True),
-    Method("resources/unsubscribe", _needs("uri"), _only("uri"), required=True, granted=True),
+    _subscription("resources/subscribe"),
+    _subscription("resources/unsubscribe"),
     Method("logging/setLevel", _level, _only("level"), required=True, granted=True),
 )
 STATELESS_METHODS: Final = _table(

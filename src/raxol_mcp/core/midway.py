@@ -17,6 +17,7 @@ from raxol_mcp.wire.meta import LOG_LEVELS
 
 if TYPE_CHECKING:
     from raxol_mcp.core.ledger import Ledger
+    from raxol_mcp.core.peers import Peer
 
 __all__ = ["Midway"]
 
@@ -46,6 +47,14 @@ class Midway:
             del asks[ask_id]
             self._ledger.effects.append(Resolve(call, key, None))
             self._ledger.retract(call.peer, ask_id, call.id, Closed.ANSWER_TIMEOUT)
+
+    def unanswerable(self, peer: Peer) -> None:
+        """No answer comes from `peer` any more: tools that wait for one need not wait longer."""
+        for ask_id, (call, key) in list(peer.asks.items()):
+            assert key is not None, "parked calls of this connection were closed first"
+            del peer.asks[ask_id]
+            self._ledger.deadlines.remove((call, key))
+            self._ledger.effects.append(Resolve(call, key, None))
 
     def progressed(
         self, call: Call, progress: float, total: float | None, message: str | None

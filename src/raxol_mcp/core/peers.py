@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Capability", "ConnectionFacts", "Peer", "Peers", "capabilities_of"]
 
+LEVEL_UNTIL_SET = 1  # info
 ELICITATION_SINCE = "2025-06-18"
+MODES_SINCE = "2025-11-25"  # URL elicitation, and tools in sampling
 
 
 class Capability(Flag):
@@ -49,22 +51,24 @@ def capabilities_of(declared: object, *, version: str) -> Capability:
     """Read a `ClientCapabilities` object (any JSON value) as flags.
 
     Only objects count: `"elicitation": false` declares nothing. `{"elicitation": {}}` means
-    forms only (MCP 2025-11-25 client/elicitation §Capabilities). Elicitation does not exist
-    before 2025-06-18, so an older `version` cannot declare it.
+    forms only, `{"elicitation": {"url": {}}}` means no forms (MCP 2025-11-25 client/elicitation
+    §Capabilities). What does not exist in `version` cannot be declared in it: elicitation came
+    with 2025-06-18, its modes and tools in sampling with 2025-11-25.
     """
     if not isinstance(declared, dict):
         return Capability.NONE
     found = Capability.NONE
     elicitation = declared.get("elicitation")
     if isinstance(elicitation, dict) and version >= ELICITATION_SINCE:
-        if isinstance(elicitation.get("url"), dict):
+        modes = elicitation if version >= MODES_SINCE else {}
+        if isinstance(modes.get("url"), dict):
             found |= Capability.URL
-        if isinstance(elicitation.get("form"), dict) or not elicitation.get("url"):
+        if isinstance(modes.get("form"), dict) or modes.keys().isdisjoint(("form", "url")):
             found |= Capability.FORM
     sampling = declared.get("sampling")
     if isinstance(sampling, dict):
         found |= Capability.SAMPLING
-        if isinstance(sampling.get("tools"), dict):
+        if isinstance(sampling.get("tools"), dict) and version >= MODES_SINCE:
             found |= Capability.SAMPLING_TOOLS
         if isinstance(sampling.get("context"), dict):
             found |= Capability.SAMPLING_CONTEXT
@@ -105,6 +109,8 @@ class Peer:
         "log_severity",
         "open",
         "share",
+        "silent",
+        "stateless",
         "subscriptions",
         "version",
     )
@@ -114,10 +120,12 @@ class Peer:
         self.facts = facts
         self.share: Hashable = connection if facts.share is None else facts.share
         self.open = False  # a sink is attached: pushes can be delivered
+        self.silent = False  # its input has ended: what waits for its words waits in vain
         self.greeted = False
+        self.stateless = False  # it spoke that era: it is told only what it listens for
         self.version: str | None = None  # negotiated by `initialize`
         self.capabilities: Capability | None = None  # None: never told, or evicted
-        self.log_severity = 1  # "info" until the client sets a level
+        self.log_severity = LEVEL_UNTIL_SET
         self.calls: dict[RequestId, Call] = {}
         self.asks: dict[str, tuple[Call, str | None]] = {}  # ask id -> call, key of a midway ask
         self.subscriptions: set[str] = set()
@@ -188,14 +196,25 @@ class Peers:
         return victim
 
     def discard(self, peer: Peer) -> None:
-        """Forget a connection whose sink ended."""
+        """Forget a connection whose sink ended; its calls are the caller's to end.
+
+        A call that goes on keeps the entry, and another sink may take that over: it inherits
+        nothing that the client of this one said.
+        """
+        peer.open = peer.silent = peer.greeted = peer.stateless = False
+        peer.version = None
+        peer.log_severity = LEVEL_UNTIL_SET
+        peer.subscriptions.clear()
         self._undeclare(peer)
-        self.settle(peer)
 
     def settle(self, peer: Peer) -> None:
-        """Forget the connection if nothing is remembered or owed for it."""
-        if peer.idle:
-            self._by_connection.pop(peer.connection, None)
+        """Forget the connection if nothing is remembered or owed for it.
+
+        A late report may speak for one that is forgotten already, when its id is in use again:
+        the new connection of that id is somebody else's.
+        """
+        if peer.idle and self._by_connection.get(peer.connection) is peer:
+            del self._by_connection[peer.connection]
 
     def _undeclare(self, peer: Peer) -> None:
         self._declared.pop(peer, None)

@@ -91,10 +91,11 @@ class Seal:
         tag, body = raw[:_TAG_BYTES], raw[_TAG_BYTES:]
         if not hmac.compare_digest(tag, self._tag(body)):
             return "wrong tag"
-        # Signed by this key, so written by `seal`: the shape needs no second guess.
-        version, bound, keys, nonce, issued_at, expires_at, round_, state = json.loads(body)
-        if version != _VERSION:
+        # Signed by this key, so written by `seal`, but perhaps by that of another release.
+        fields = json.loads(body)
+        if fields[0] != _VERSION:
             return "another version"
+        _, bound, keys, nonce, issued_at, expires_at, round_, state = fields
         if not hmac.compare_digest(bound, binding):
             return "bound to another request"
         if not (issued_at - 60.0 <= wall_now < expires_at):
@@ -139,7 +140,8 @@ class SpentNonces:
         return True
 
     def _expire(self, share: Hashable, spent: OrderedDict[str, float], wall_now: float) -> None:
-        # Every token lives equally long, so the oldest one expires first.
+        # Every token lives equally long: in the order they were spent they expire nearly, too. One
+        # that was spent early in its life keeps those behind it at most that much longer.
         while spent:
             nonce, expires_at = next(iter(spent.items()))
             if expires_at > wall_now:

@@ -138,23 +138,28 @@ class ServerCore:
         return effects
 
     def _gone(self, peer: Peer) -> None:
-        peer.open = False
+        peer.open = False  # first: nothing is withdrawn from a client that is not there
         for call in list(peer.calls.values()):
-            if call.via is Via.PUSH or call.parked_at:
+            listens = call.state is CallState.LISTENING
+            if call.via is Via.PUSH or call.parked_at or listens:
                 self.ledger.close(call, Closed.GONE, None)
-        peer.subscriptions.clear()
-        peer.greeted = False
-        peer.version = None
+        self._midway.unanswerable(peer)
         self.ledger.peers.discard(peer)
 
     def input_ended(self, connection: Hashable, now: float) -> list[Effect]:
-        """Nothing more will be read from `connection`: what waits for its words is dropped."""
+        """Nothing more will be read from `connection`: what waits for its words is dropped.
+
+        Calls that run go on, and are answered; from here on they cannot ask.
+        """
         effects = self._begin(now)
         peer = self.ledger.peers.find(connection)
         if peer is not None:
+            peer.silent = True
             for call in list(peer.calls.values()):
                 if call.state is CallState.PARKED or call.state is CallState.LISTENING:
                     self.ledger.close(call, Closed.GONE, None)
+            self._midway.unanswerable(peer)
+            self.ledger.peers.settle(peer)
         return effects
 
     def stopped(self, now: float) -> list[Effect]:
@@ -167,6 +172,7 @@ class ServerCore:
                     self.ledger.close_result(call, Closed.RESULT, stamp)
                 else:
                     self.ledger.close(call, Closed.GONE, None)
+            self.ledger.peers.settle(peer)
         return effects
 
     # -- messages -----------------------------------------------------------------------------
@@ -196,7 +202,7 @@ class ServerCore:
             case Request():
                 self._requested(peer, message, via, caller)
             case Invalid():
-                self.ledger.say(peer, message.failure, via, caller)
+                self.ledger.say(peer, _apart(peer, message.failure), via, caller)
             case Batch():
                 self._batched(peer, message, via, caller)
             case _:
@@ -214,7 +220,6 @@ class ServerCore:
         method = era.methods.get(request.method)
         refusal: Failure | None
         if request.id in peer.calls:
-            # Under id null: under its own it would read as the first call's answer (ADR-0006).
             refusal = Failure(None, INVALID_REQUEST, "A request with this id is still in flight")
         else:
             refusal = era.refusal(peer, request, method)
@@ -282,7 +287,7 @@ class ServerCore:
         for message in batch.messages:
             if isinstance(message, Request) and message.method == "initialize":
                 refusal = Failure(message.id, INVALID_REQUEST, "initialize is not for a batch")
-                self.ledger.say(peer, refusal, via, caller)
+                self.ledger.say(peer, _apart(peer, refusal), via, caller)
             else:
                 self._received(peer, message, via, caller)
 
@@ -309,12 +314,13 @@ class ServerCore:
         return effects
 
     def limited(self, call: Call, duration: float, now: float) -> list[Effect]:
-        """The worker of `call` runs a tool that has only `duration` seconds from now."""
+        """The worker of `call` runs a tool that has only `duration` seconds from now.
+
+        Never more than what is left of the worker's own time: its authorizer has used some.
+        """
         effects = self._begin(now)
         if call.working and call.state is not CallState.CLOSED:
-            limit = min(duration, self.limits.callback_timeout)
-            self.ledger.deadlines.remove(call)
-            self.ledger.deadlines.add(call, limit, now)
+            self.ledger.deadlines.shorten(call, duration, now)
         return effects
 
     def cancelled(self, call: Call, now: float) -> list[Effect]:
@@ -377,3 +383,13 @@ class ServerCore:
         effects: list[Effect] = []
         ledger.effects = effects
         return effects
+
+
+def _apart(peer: Peer, refusal: Failure) -> Failure:
+    """Refuse under id null while a call with that id runs.
+
+    Under its own it would read as the first call's answer (ADR-0006).
+    """
+    if refusal.id is None or refusal.id not in peer.calls:
+        return refusal
+    return Failure(None, refusal.code, refusal.message, refusal.data)

@@ -30,14 +30,15 @@ def wants_broadcast(peer: Peer, method: str, params: JSONObject) -> bool:
     """Say whether a connection is told outside of any listen.
 
     An update of a resource goes to those that subscribed to it. Everything else goes to every
-    connection with a sink, except one that has to greet and did not: a stateless client must not
-    be sent what it did not ask for.
+    connection with a sink, except one that has to greet and did not, or that speaks the stateless
+    era alone: a stateless client must not be sent what it did not ask for
+    (MCP 2026-07-28 basic/patterns/subscribe).
     """
     if not peer.open:
         return False
     if method == RESOURCE_UPDATED:
         return params.get("uri") in peer.subscriptions
-    return peer.greeted or not peer.facts.greeting_required
+    return peer.greeted or not (peer.facts.greeting_required or peer.stateless)
 
 
 def listeners(peer: Peer, method: str, params: JSONObject) -> Iterator[Call]:

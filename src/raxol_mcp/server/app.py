@@ -94,51 +94,27 @@ class Server(Declarations, Port):
         observe: Callable[[str, dict[str, object]], None] | None = None,
     ) -> None:
         Declarations.__init__(self, registry if registry is not None else Registry())
-        if authorizer_source not in ("configured", "default"):
-            raise ConfigurationError(
-                f"authorizer_source must be 'configured' or 'default', got: {authorizer_source!r}"
-            )
-        for option, value in (("authorizer", authorizer), ("read_authorizer", read_authorizer)):
-            if value is not None and not callable(value):
-                raise ConfigurationError(f"{option} must be callable, got: {value!r}")
         if not isinstance(page_size, int) or not 1 <= page_size <= 1000:
             raise ConfigurationError(f"page_size must be from 1 to 1000, got: {page_size!r}")
         self.name = name
-        bounds = limits if limits is not None else Limits()
-        self._authorizer = authorizer
-        self._read_authorizer = read_authorizer
-        self._authorizer_source = authorizer_source
+        self._authorizer: Authorizer | None = None
+        self._read_authorizer: Authorizer | None = None
+        self._authorizer_source: AuthorizerSource = "default"
+        self._unknown_tool_reply = unknown_tool_reply
+        self._page_size = page_size
         self._lifespan = lifespan
         self._lifespan_exit: AbstractAsyncContextManager[object] | None = None
         self._serving = 0
         self._stopped = False
         self._changed: set[str] = set()
         self._processes: Processes | None = None
-        core = ServerCore(
-            bounds,
-            identity=Identity(name, version, title, instructions, cache_ttl),
-            seal=Seal(_state_key(state_key)),
-            new_id=_new_id,
-            wall_offset=time.time() - time.monotonic(),
-        )
+        self._identity = Identity(name, version, title, instructions, cache_ttl)
+        self._seal = Seal(_state_key(state_key))
         self.breakers = Breakers() if breakers is None else breakers
-        Port.__init__(self, ServerRuntime(core, self._execute, observe=observe), bounds)
-        callbacks = Callbacks(self._runtime, self.breakers, self._process_pool)
-        self._tools = Tools(
-            self.registry,
-            self._runtime,
-            callbacks,
-            authorizer=authorizer,
-            unknown_tool_reply=unknown_tool_reply,
-        )
-        self._surface = Surface(
-            self.registry,
-            self._runtime,
-            callbacks,
-            authorizer=authorizer,
-            read_authorizer=read_authorizer,
-            page_size=page_size,
-        )
+        bounds = limits if limits is not None else Limits()
+        runtime = ServerRuntime(self._core(bounds), self._execute, observe=observe)
+        Port.__init__(self, runtime, bounds)
+        self.guard(authorizer=authorizer, read_authorizer=read_authorizer, source=authorizer_source)
         self.registry.on_change(self._registry_changed)
 
     def __repr__(self) -> str:
@@ -149,6 +125,58 @@ class Server(Declarations, Port):
         return self._runtime.core.stats()
 
     # -- guards -------------------------------------------------------------------------------
+
+    @property
+    def authorizer(self) -> Authorizer | None:
+        """What decides about every `tools/call`, if anything does."""
+        return self._authorizer
+
+    def guard(
+        self,
+        *,
+        authorizer: Authorizer | None = None,
+        read_authorizer: Authorizer | None = None,
+        source: AuthorizerSource = "configured",
+    ) -> None:
+        """Put guards on a server that has not started; what is None stays as it is.
+
+        For whoever serves a server that somebody else wrote, as the command line does. `source`
+        belongs to a given `authorizer`. Raises ConfigurationError.
+        """
+        if source not in ("configured", "default"):
+            raise ConfigurationError(
+                f"authorizer_source must be 'configured' or 'default', got: {source!r}"
+            )
+        for option, value in (("authorizer", authorizer), ("read_authorizer", read_authorizer)):
+            if value is not None and not callable(value):
+                raise ConfigurationError(f"{option} must be callable, got: {value!r}")
+        self._check_not_started()
+        if authorizer is not None:
+            self._authorizer, self._authorizer_source = authorizer, source
+        if read_authorizer is not None:
+            self._read_authorizer = read_authorizer
+        callbacks = Callbacks(self._runtime, self.breakers, self._process_pool)
+        self._tools = Tools(
+            self.registry,
+            self._runtime,
+            callbacks,
+            authorizer=self._authorizer,
+            unknown_tool_reply=self._unknown_tool_reply,
+        )
+        self._surface = Surface(
+            self.registry,
+            self._runtime,
+            callbacks,
+            authorizer=self._authorizer,
+            read_authorizer=self._read_authorizer,
+            page_size=self._page_size,
+        )
+
+    def bound(self, limits: Limits) -> None:
+        """Give a server that has not started other limits. Raises ConfigurationError."""
+        self._check_not_started()
+        self.limits = limits
+        self._runtime.core = self._core(limits)
 
     def authorization_configured(self) -> bool:
         """Whether somebody *chose* the authorizer; False once the server has stopped.
@@ -197,17 +225,17 @@ class Server(Declarations, Port):
                 value = await self._lifespan_exit.__aenter__()
                 self._tools.lifespan = self._surface.lifespan = value
 
-    async def stop(self) -> None:
+    async def stop(self, *, within: float = STOP_WITHIN) -> None:
         """End every call, close what `start` opened; the last transport's stop counts.
 
-        Bounded: a thread whose function does not return is abandoned after 5 seconds.
+        Bounded: a thread whose function does not return is abandoned after `within` seconds.
         """
         if self._serving > 1:
             self._serving -= 1
             return
         self._serving = 0
         self._stopped = True
-        left = await self._runtime.stop(within=STOP_WITHIN)
+        left = await self._runtime.stop(within=within)
         if left:
             _logger.warning("%d callback(s) did not end and were abandoned", left)
         if self._processes is not None:
@@ -225,6 +253,19 @@ class Server(Declarations, Port):
         await self.stop()
 
     # -- inside -------------------------------------------------------------------------------
+
+    def _core(self, limits: Limits) -> ServerCore:
+        return ServerCore(
+            limits,
+            identity=self._identity,
+            seal=self._seal,
+            new_id=_new_id,
+            wall_offset=time.time() - time.monotonic(),
+        )
+
+    def _check_not_started(self) -> None:
+        if self._serving or self._runtime.core.ledger.now:
+            raise ConfigurationError("the server has started: guard and bound it before")
 
     async def _execute(self, call: Call, job: Job) -> Outcome:
         if call.is_tool:

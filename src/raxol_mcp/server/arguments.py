@@ -19,9 +19,10 @@ _MAX_PROBLEMS: Final = 20
 _MAX_NAME: Final = 64
 _MAX_MESSAGE: Final = 300
 
-_EXPECTED: Final = re.compile(r"Expected `([^`]+)`(?:, got `([^`]+)`)?(.*)", re.DOTALL)
-_PLACE: Final = re.compile(r" - at (`key` in )?`\$([^`]*)`$")
-_FIELD: Final = re.compile(r"Object (missing required|contains unknown) field `(.*)`", re.DOTALL)
+# Compiled at the first failure: a server that starts has none.
+_EXPECTED: Final = r"(?s)Expected `([^`]+)`(?:, got `([^`]+)`)?(.*)"
+_PLACE: Final = r"(?s) - at (`key` in )?`\$(.*)`$"
+_FIELD: Final = r"(?s)Object (missing required|contains unknown) field `(.*)`"
 
 # msgspec speaks of Python, the caller of JSON.
 _JSON_NAMES: Final = {"int": "integer", "str": "string", "float": "number", "bool": "boolean"}
@@ -59,21 +60,21 @@ def reworded(message: str, name: str, *, allowed: object = None) -> str:
     `allowed` is the list of values that the argument itself may have, if it is one of a list.
     """
     subject = name
-    if match := _PLACE.search(message):
+    if match := re.search(_PLACE, message):
         message = message[: match.start()]
         subject = (subject + match[2]).removeprefix(".")
         if match[1]:
             return f"a name in {quoted([subject])} {_complaint(message)}"
     elif message.startswith("Invalid enum value") and isinstance(allowed, list):
         return f"{quoted([subject])} {_choice(allowed)}"
-    if match := _FIELD.fullmatch(message):
+    if match := re.fullmatch(_FIELD, message):
         inner = quoted([*filter(None, [subject]), match[2]])
         return f"{inner} is {'required' if match[1].startswith('m') else 'unknown'}"
     return f"{quoted([subject]) if subject else 'the value'} {_complaint(message)}"
 
 
 def _complaint(message: str) -> str:
-    if match := _EXPECTED.fullmatch(message):
+    if match := re.fullmatch(_EXPECTED, message):
         wanted = " or ".join(_JSON_NAMES.get(name, name) for name in match[1].split(" | "))
         found = match[2]
         rest = f", not {_JSON_NAMES.get(found, found)}" if found else match[3]

@@ -24,6 +24,7 @@ from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.arguments import ArgumentsInvalid, reworded, sentence
 from raxol_mcp.server.binding import convert_strictly, unknown_in
 from raxol_mcp.server.content import to_plain
+from raxol_mcp.server.functions import Ask
 from raxol_mcp.server.schema import describe
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult
 
@@ -43,14 +44,8 @@ _BESIDE: Final = ("title", "description", "default")
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 
 
-class Ask(msgspec.Struct, frozen=True):
-    """The question for the human, `{name}` standing for an argument of the same call."""
-
-    template: str
-
-
 class AskParameter:
-    """One `Ask` parameter of a function.
+    """One parameter with an `Ask`.
 
     `name` is the parameter; `requested_schema` the form as it is sent. The answer's type is a
     dataclass, TypedDict, Struct or pydantic model whose fields are `str`, `int`, `float`,

@@ -127,7 +127,7 @@ def nonblocking(authorizer: _F) -> _F:
     if _is_async(authorizer):
         raise ConfigurationError("an async authorizer is not marked nonblocking: it never blocks")
     try:
-        authorizer.nonblocking = True  # type: ignore[attr-defined]
+        authorizer.nonblocking = True  # type: ignore[attr-defined]  # a mark on a function
     except AttributeError:
         raise ConfigurationError(
             f"{authorizer!r} takes no mark: decorate the function itself with @nonblocking"
@@ -298,5 +298,5 @@ def _is_text(value: object) -> bool:
 def _is_async(authorizer: Callable[..., object]) -> bool:
     if inspect.iscoroutinefunction(authorizer):
         return True
-    call = getattr(type(authorizer), "__call__", None)  # noqa: B004 - the method, not callability
+    call = getattr(type(authorizer), "__call__", None)  # noqa: B004  # the method itself
     return inspect.iscoroutinefunction(call)

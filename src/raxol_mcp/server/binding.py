@@ -16,7 +16,6 @@ from msgspec.structs import asdict
 
 from raxol_mcp.server.arguments import ArgumentsInvalid, quoted, reworded, sentence
 from raxol_mcp.server.pydantic_types import decode_value
-from raxol_mcp.server.shapes import unknown_members, whole_floats
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 __all__ = ["Field", "Form", "convert_strictly", "unknown_in"]
@@ -117,11 +116,15 @@ def convert_strictly(value: object, type_: object) -> object:
     try:
         return _converted(value, type_)
     except ValidationError:
+        from raxol_mcp.server.shapes import whole_floats
+
         return _converted(whole_floats(value, msgspec.inspect.type_info(type_)), type_)
 
 
 def unknown_in(value: object, shape: msgspec.inspect.Type) -> list[str]:
     """Return a problem for each member of a value, one that fits, which the type drops."""
+    from raxol_mcp.server.shapes import unknown_members
+
     return [f"{quoted(path)} is unknown" for path in unknown_members(value, shape)]
 
 

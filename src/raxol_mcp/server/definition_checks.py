@@ -103,7 +103,7 @@ def _reasons(definition: object) -> list[str]:
             return ["not_a_definition"]
     if not reasons:
         try:
-            definition.encoded  # noqa: B018 - kept in the definition; made now to see it fail now
+            definition.encoded  # noqa: B018  # it is kept; made now to see it fail now
         except UnencodableResult as error:
             reasons.append(f"unencodable ({error})")
     return reasons

@@ -20,24 +20,37 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Annotated, Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.arguments import ArgumentsInvalid
-from raxol_mcp.server.asking import Ask, AskParameter
 from raxol_mcp.server.binding import Field, Form
 from raxol_mcp.server.content import to_plain
 from raxol_mcp.server.hints import MISSING, Signature, read_signature, summary_of
 from raxol_mcp.server.pydantic_types import field_notes, is_field_default
-from raxol_mcp.server.returns import Returns, returns_of
 from raxol_mcp.server.schema import UnsupportedType, describe, simple_schema
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult
 
-__all__ = ["ArgumentsInvalid", "Ask", "AskParameter", "Function", "Returns", "inspect_function"]
+if TYPE_CHECKING:
+    from raxol_mcp.server.asking import AskParameter
+    from raxol_mcp.server.returns import Returns
+
+__all__ = ["ArgumentsInvalid", "Ask", "Function", "inspect_function"]
 
 _NO_RETURNS: Final = frozenset({str, None, type(None), object})
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """The question for the human, `{name}` standing for an argument of the same call.
+
+    `Annotated[Confirm, Ask("Delete {path}?")]`: the answer is a flat dataclass, TypedDict,
+    Struct or pydantic model. It is asked for before the function runs, and what does not fit is
+    refused.
+    """
+
+    template: str
 
 
 class Function:
@@ -174,6 +187,8 @@ def _with_special(
 
 
 def _asking(name: str, answer: object, ask: Ask, known: set[str], label: str) -> AskParameter:
+    from raxol_mcp.server.asking import AskParameter
+
     try:
         return AskParameter(name, ask, answer, known=sorted(known), label=label)
     except UnsupportedType as error:
@@ -187,6 +202,8 @@ def _output(signature: Signature) -> Returns | None:
             return None
     except TypeError:  # unhashable metadata
         pass
+    from raxol_mcp.server.returns import returns_of
+
     try:
         return returns_of(annotation)
     except UnsupportedType as error:

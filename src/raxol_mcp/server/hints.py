@@ -172,7 +172,7 @@ def _evaluated(function: FunctionType, lookup: _Names, label: str) -> Mapping[st
         return typing.get_type_hints(function, function.__globals__, lookup, include_extras=True)
     except NameError as error:
         raise _unresolved(label, error) from None
-    except (SyntaxError, TypeError, AttributeError) as error:
+    except Exception as error:  # whatever the user's expressions raise
         raise ConfigurationError(f"{label} has an annotation that is no type: {error}") from error
 
 

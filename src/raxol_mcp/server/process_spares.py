@@ -46,7 +46,7 @@ class Spares:
         self._idle_timeout = idle_timeout
         self._end = end
         self._starting: list[Worker] = []
-        self._idle: list[Worker] = []  # longest idle first
+        self._idle: list[Worker] = []  # never used, then longest idle first
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -63,10 +63,12 @@ class Spares:
         if not worker.is_ready:
             self._starting.append(worker)
             return
+        worker.idle_at = loop.time()
         if worker in self._starting:
             self._starting.remove(worker)
-        worker.idle_at = loop.time()
-        self._idle.append(worker)
+            self._idle.insert(0, worker)
+        else:
+            self._idle.append(worker)
         if len(self._idle) > 1 and self._timer is None:
             self._timer = loop.call_later(self._idle_timeout, self._trim, loop)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic, Literal, TypeAlias, TypeVar, assert_never
 
 import msgspec
@@ -44,10 +44,16 @@ _D = TypeVar("_D", bound=Definition)
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A part of a list. `after` is where the next part begins, None when this is the last."""
+    """A part of a list.
+
+    `places` runs beside `items`: whoever stops in the middle, because some are not for this
+    caller, goes on after that place. `after` is where the next page begins, None when this is
+    the last.
+    """
 
     kind: Kind
     items: list[Definition]
+    places: list[int]
     after: int | None = None
 
     @property
@@ -91,9 +97,11 @@ class _Shelf(Generic[_D]):
         del self.order[at], self.listed[at], self.items[key]
         return True
 
-    def after(self, place: int, limit: int) -> tuple[list[int], list[_D]]:
+    def after(self, place: int, limit: int) -> tuple[list[int], list[_D], bool]:
+        """Cut out what comes after a place, and say whether there is more."""
         at = bisect_right(self.order, place)
-        return self.order[at : at + limit], self.listed[at : at + limit]
+        end = at + limit
+        return self.order[at:end], self.listed[at:end], end < len(self.order)
 
 
 class Registry:
@@ -254,40 +262,19 @@ class Registry:
 
     # -- lists
 
-    def page(
-        self,
-        kind: Kind,
-        after: int = START,
-        limit: int = 100,
-        *,
-        visible: Callable[[Definition], bool] | None = None,
-    ) -> Page:
+    def page(self, kind: Kind, after: int = START, limit: int = 100) -> Page:
         """List up to `limit` entries (at least 1) that come after a place; see `cursors.place_of`.
 
-        `visible` leaves entries out, in this page and in the question whether there is another,
-        so a client cannot tell them from absent ones. It is called without a lock held. Raises
-        `BadCursor` for a place not given out yet. The work is that of the page, however long the
-        list; with `visible`, that of the entries looked at.
+        Raises `BadCursor` for a place not given out yet. The work is that of the page, however
+        long the list.
         """
         assert limit > 0, "a page has room for at least one entry"
         shelf = self._shelf(kind)
-        if after > shelf.last:
-            raise BadCursor
-        items: list[Definition] = []
-        shown = looked_at = after
-        while True:
-            with self._lock:
-                places, found = shelf.after(looked_at, limit + 1)
-            definitions: Sequence[Definition] = found
-            for place, definition in zip(places, definitions, strict=True):
-                if visible is None or visible(definition):
-                    if len(items) == limit:
-                        return Page(kind, items, shown)
-                    items.append(definition)
-                    shown = place
-            if len(places) <= limit:
-                return Page(kind, items)
-            looked_at = places[-1]
+        with self._lock:
+            if after > shelf.last:
+                raise BadCursor
+            places, found, more = shelf.after(after, limit)
+        return Page(kind, [*found], places, places[-1] if more else None)
 
     def cursor_after(self, definition: Definition) -> str | None:
         """Return the cursor behind a listed entry; None when it is no longer registered."""

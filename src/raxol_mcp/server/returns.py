@@ -10,7 +10,7 @@ import operator
 import types
 import typing
 from collections.abc import Awaitable, Coroutine
-from typing import Any, Final, Never, NoReturn, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Never, NoReturn, get_args, get_origin
 
 import msgspec
 
@@ -27,9 +27,11 @@ from raxol_mcp.server.content import (
     to_plain,
 )
 from raxol_mcp.server.hints import MISSING
-from raxol_mcp.server.json_schema import Validator, compile_schema
 from raxol_mcp.server.schema import describe, references
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult
+
+if TYPE_CHECKING:
+    from raxol_mcp.server.json_schema import Validator
 
 __all__ = ["Returns", "returns_from_schema", "returns_of"]
 
@@ -112,7 +114,7 @@ def returns_of(annotation: object) -> Returns | None:
     described = describe([promised], closed=False)
     schema, wrapped = _rooted(described.schemas[0], described.definitions)
     # A model's own serializers decide what it looks like, so only its schema can judge it.
-    validator = compile_schema(schema) if described.models else None
+    validator = _compiled(schema) if described.models else None
     return Returns(schema, type_=promised, validator=validator, wrapped=wrapped)
 
 
@@ -121,7 +123,13 @@ def returns_from_schema(schema: JSONObject) -> Returns:
 
     Raises ConfigurationError as `compile_schema` does.
     """
-    return Returns(schema, validator=compile_schema(schema))
+    return Returns(schema, validator=_compiled(schema))
+
+
+def _compiled(schema: JSONObject) -> Validator:
+    from raxol_mcp.server.json_schema import compile_schema
+
+    return compile_schema(schema)
 
 
 def _promised(annotation: object) -> object:

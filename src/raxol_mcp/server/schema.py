@@ -25,6 +25,7 @@ _MAX_KEPT: Final = 1_024
 
 _REFERENCE: Final = "#/$defs/{name}"
 _PREFIX: Final = "#/$defs/"
+_ANYTHING: Final = "any:"
 _ADVICE: Final = (
     "use a type that JSON carries (str, int, float, bool, list, dict, a dataclass, a TypedDict, "
     "a msgspec.Struct, a pydantic model), or `object` for any JSON"
@@ -89,12 +90,11 @@ def describe(annotations: Sequence[object], *, closed: bool) -> Described:
         raise
     if closed:
         _close(definitions)
-    if models:
-        models.settle(schemas, definitions, mode="validation" if closed else "serialization")
-    elif not definitions:
+    models.settle(schemas, definitions, mode="validation" if closed else "serialization")
+    if not definitions:
         for annotation, schema in zip(annotations, schemas, strict=True):
             _keep(annotation, schema)
-    return Described(schemas, definitions, bool(models))
+    return Described(schemas, definitions, models.found)
 
 
 def references(schema: object) -> Iterator[JSONObject]:
@@ -168,12 +168,14 @@ class _Models:
         self._marks: dict[object, tuple[str, ModelClass]] = {}
         self.refused: type | None = None
 
-    def __bool__(self) -> bool:
+    @property
+    def found(self) -> bool:
+        """Whether there was a model."""
         return bool(self._marks)
 
     def schema_of(self, type_: type) -> JSONObject:
         if type_ is object:
-            return {}
+            return {"$ref": _ANYTHING}  # msgspec takes an empty schema for none at all
         if not is_model(type_):
             self.refused = type_
             raise NotImplementedError
@@ -181,14 +183,16 @@ class _Models:
         return {"$ref": mark}
 
     def settle(self, schemas: list[JSONObject], definitions: JSONObject, *, mode: str) -> None:
-        """Name the models, add their definitions and turn the marks into references.
+        """Name the models, add their definitions and turn the marks into what they stand for.
 
         `mode` is pydantic's: "validation" describes what is taken, "serialization" what is given.
         """
         models = dict(self._marks.values())
         names = {mark: _free_name(model.__name__, definitions) for mark, model in models.items()}
         for place in references([schemas, definitions]):
-            if (name := names.get(str(place["$ref"]))) is not None:
+            if place["$ref"] == _ANYTHING:
+                del place["$ref"]
+            elif (name := names.get(str(place["$ref"]))) is not None:
                 place["$ref"] = _PREFIX + name
         for mark, model in models.items():
             name = names[mark]

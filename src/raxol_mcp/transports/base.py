@@ -62,7 +62,10 @@ class ServerPort(Protocol):
         """How deep JSON may nest in a message to accept."""
 
     async def start(self) -> None:
-        """Make ready to serve; every `open` comes later. Raises `ConfigurationError`."""
+        """Make ready to serve; every `open` comes later. Raises `ConfigurationError`.
+
+        When it raises or is cancelled it has undone what it began, and `stop` is not called.
+        """
 
     async def stop(self) -> None:
         """End everything that `start` began, within a bound."""

@@ -119,6 +119,8 @@ class LineReader:
         if self._always_ready:
             self._watching = False
         try:
+            # One read for each wake-up finds something, so the descriptor need not be
+            # non-blocking: that mode would be its other owners' too.
             chunk = os.read(self._fd, _READ_BYTES)
         except BlockingIOError:
             self.watch()
@@ -252,7 +254,9 @@ class LineWriter:
         self._output.close()
 
     def _flush(self) -> None:
-        self._flush_due = None
+        if self._flush_due is not None:
+            self._flush_due.cancel()
+            self._flush_due = None
         if not self._waiting:
             self._write()
 

@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -65,8 +65,10 @@ def stop_signals(
         if len(seen) > 1:
             ends(number)
         loop.call_soon_threadsafe(first, signal.Signals(number))
-        # Not `threading`: its lock may be held by the very code this handler interrupts.
-        _thread.start_new_thread(watches, (number,))
+        # Not `threading`: its lock may be held by the very code this handler interrupts. Without
+        # a thread to be had, the second signal is what remains.
+        with suppress(RuntimeError):
+            _thread.start_new_thread(watches, (number,))
 
     former = {
         number: handler

@@ -50,6 +50,7 @@ _LAST_FLUSH: Final = 1.0
 
 _FACTS: Final = ConnectionFacts(transport="stdio")
 _SIGNALLED: Final = {signal.SIGTERM: Ended.TERMINATED, signal.SIGINT: Ended.INTERRUPTED}
+_PEER_TOO_SLOW: Final = frozenset({Ended.OUTPUT_STALLED, Ended.OUTBOX_OVERFLOW})
 # After any other end nobody reads.
 _STILL_READ: Final = frozenset(
     {Ended.INPUT_ENDED, Ended.DISCONNECTED, Ended.TERMINATED, Ended.INTERRUPTED}
@@ -190,7 +191,8 @@ class _Connection:
                 if self._drain_check is not None:
                     self._drain_check.cancel()
                 self._server.gone(self._id)
-            logger.debug("connection %r ended: %s", self._id, reason.value)
+            level = logging.WARNING if reason in _PEER_TOO_SLOW else logging.DEBUG
+            logger.log(level, "connection %r ended: %s", self._id, reason.value)
             if reason in _STILL_READ:
                 await self._writer.finish(self._last_flush())
             return reason

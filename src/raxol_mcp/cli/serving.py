@@ -1,0 +1,117 @@
+"""Serves one server over two descriptors, for a process that has nothing else to do, and ends it.
+
+Decides how patient the end is, and what exit code each end deserves. The order in which a
+connection ends is the transport's.
+
+A thread cannot be killed, and code of the user's may refuse to end in many other ways: a lifespan
+that hangs, a thread that is no daemon, a task that swallows its cancellation. None of them keeps
+the process: each step of the end has a bound, and past it the process is ended as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Final
+
+from raxol_mcp.cli.loading import blame
+from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.transports.stdio import Ended, serve_stdio
+
+if TYPE_CHECKING:
+    from raxol_mcp.server.app import Server
+
+__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "EndProcess", "serve"]
+
+_logger = logging.getLogger("raxol_mcp.cli")
+
+OK: Final = 0
+FAILED: Final = 1
+INTERRUPTED: Final = 128 + 2
+TERMINATED: Final = 128 + 15
+
+_CODES: Final = {
+    Ended.INPUT_ENDED: OK,
+    # A client that dies closes both pipes at once: which one is noticed first is chance.
+    Ended.OUTPUT_CLOSED: OK,
+    Ended.INTERRUPTED: INTERRUPTED,
+    Ended.TERMINATED: TERMINATED,
+}
+
+# How long cancelled work may take to end, in seconds: after a signal, and after an end of input,
+# when it has had the drain time already.
+_AFTER_SIGNAL: Final = 5.0
+_AFTER_DRAIN: Final = 1.0
+# How long all of the server's end may take, its lifespan included. Signals have their own bound.
+_STOP_TIMEOUT: Final = 10.0
+# How long what is left may take once the server has ended: tasks, threads, exit functions.
+_EXIT_TIMEOUT: Final = 1.0
+
+EndProcess = Callable[[float, int], None]
+"""`end_process(seconds, code)`: see to it that the process is gone by then."""
+
+
+def serve(
+    server: Server, stdin_fd: int, stdout_fd: int, *, end_process: EndProcess | None = None
+) -> int:
+    """Serve until either side ends; return the exit code. Raises ConfigurationError.
+
+    A failure of the user's code is told in one sentence on stderr; one of ours is raised.
+    """
+    try:
+        return asyncio.run(_serve(server, stdin_fd, stdout_fd, end_process or _no_end))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+async def _serve(server: Server, stdin_fd: int, stdout_fd: int, end_process: EndProcess) -> int:
+    code = FAILED
+    try:
+        ended = await serve_stdio(
+            _Served(server, end_process), stdin_fd=stdin_fd, stdout_fd=stdout_fd
+        )
+        code = _CODES.get(ended, FAILED)
+        if code == FAILED:
+            _logger.error("serving ended: %s", ended.value)
+        return code
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        told = blame(error)
+        if told is None:
+            raise
+        _logger.debug("serving failed", exc_info=error)
+        sys.stderr.write(f"raxol-mcp: {server.name} failed: {told}\n")
+        return code
+    finally:
+        end_process(_EXIT_TIMEOUT, code)
+
+
+def _no_end(seconds: float, code: int) -> None:
+    """Leave the process to its owner."""
+
+
+class _Served:
+    """The server as the transport sees it, which is stopped with the patience left for that."""
+
+    def __init__(self, server: Server, end_process: EndProcess) -> None:
+        self._server = server
+        self._end_process = end_process
+        self._patience = _AFTER_SIGNAL
+        self.max_message_bytes = server.max_message_bytes
+        self.max_depth = server.max_depth
+        self.start = server.start
+        self.open = server.open
+        self.receive = server.receive
+        self.outstanding = server.outstanding
+        self.gone = server.gone
+
+    def input_ended(self, connection: Hashable) -> None:
+        self._patience = _AFTER_DRAIN
+        self._server.input_ended(connection)
+
+    async def stop(self) -> None:
+        self._end_process(_STOP_TIMEOUT, FAILED)
+        await self._server.stop(within=self._patience)
