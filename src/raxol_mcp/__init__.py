@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from raxol_mcp.server.authorizer import (
         AuthorizationContext,
         Authorizer,
+        Decision,
         allow,
         allow_all,
         allowlist,
@@ -74,6 +75,7 @@ __all__ = [
     "ConfigurationError",
     "ConnectionFacts",
     "Context",
+    "Decision",
     "Denied",
     "Elicit",
     "ElicitResult",
@@ -128,6 +130,7 @@ _HOME = {
     "server.authorizer": (
         "AuthorizationContext",
         "Authorizer",
+        "Decision",
         "allow",
         "allow_all",
         "allowlist",

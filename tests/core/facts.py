@@ -69,7 +69,7 @@ def _result(result: object) -> Fact:
 
 
 def _told(result: JSONObject, *, stateless: bool) -> Fact:
-    if result.get("isError") is not True or "content" not in result:
+    if result.get("isError") is not True or not result.get("content"):
         return ("value", stateless, result)
     content = result["content"]
     assert set(result) == {"content", "isError"} and isinstance(content, list), result

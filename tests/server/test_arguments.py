@@ -75,9 +75,7 @@ def test_allowed_values_are_named_when_they_are_known() -> None:
 
 
 def test_a_complaint_about_the_whole_has_no_name() -> None:
-    assert reworded("Expected `object`, got `array`", "") == (
-        "the value must be object, not array"
-    )
+    assert reworded("Expected `object`, got `array`", "") == ("the value must be object, not array")
     assert reworded("Expected `int`, got `str` - at `$.b`", "") == "'b' must be integer, not string"
     assert reworded("Object missing required field `b`", "") == "'b' is required"
 

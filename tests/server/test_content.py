@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, field_serializer
 
 from raxol_mcp.server.content import (
     Audio,
@@ -178,7 +178,7 @@ def test_content_in_a_list_cannot_be_mixed_with_data() -> None:
     [
         float("nan"),
         {"a": float("inf")},
-        "\ud800 in data".split(),
+        ["\ud800"],
         {"a": object()},
         2**70,
         {1: "a"},
@@ -196,6 +196,18 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     value.append(value)
     with pytest.raises(UnencodableResult, match="contains itself"):
         tool_payload(value)
+
+
+def test_a_serializer_that_breaks_is_told_by_its_type() -> None:
+    class Broken(BaseModel):
+        x: int
+
+        @field_serializer("x")
+        def write(self, value: int) -> int:
+            raise LookupError("a secret")
+
+    with pytest.raises(UnencodableResult, match=r"^cannot be written \(\w+\)$"):
+        tool_payload(Broken(x=1))
 
 
 def test_a_full_result_is_sent_as_it_says() -> None:

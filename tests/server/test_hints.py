@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 
@@ -147,7 +147,7 @@ def test_strings_are_resolved_where_the_function_sees_them() -> None:
         a: Global,
         b: Local,
         c: list[Local],
-        d: Optional[Enclosed] = None,
+        d: Enclosed | None = None,
         e: Literal["Local"] = "Local",
         f: Annotated[Local, "text"] = Local(),  # noqa: B008  # a default of its own
     ) -> None:
@@ -157,7 +157,7 @@ def test_strings_are_resolved_where_the_function_sees_them() -> None:
     assert types["a"] is Global
     assert types["b"] is Local
     assert types["c"] == list[Local]
-    assert types["d"] == Optional[Enclosed]
+    assert types["d"] == Enclosed | None
     assert types["e"] == Literal["Local"]
     assert types["f"] == Annotated[Local, "text"]
 

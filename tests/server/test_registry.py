@@ -381,14 +381,6 @@ def test_a_page_left_in_the_middle_goes_on_there_whatever_happens_to_the_entry()
     assert [item.key for item in registry.page(Kind.TOOLS, shown).items] == ["c", "d", "b"]
 
 
-def test_the_cursor_after_an_entry_leads_to_the_next_one() -> None:
-    registry = Registry()
-    registry.register(*tools("a", "b"))
-    after = place_of(Kind.TOOLS, registry.cursor_after(tool("a")))
-    assert [item.key for item in registry.page(Kind.TOOLS, after).items] == ["b"]
-    assert registry.cursor_after(tool("nobody")) is None
-
-
 CHANGES = st.lists(st.tuples(st.booleans(), st.sampled_from("abcdefgh")), max_size=12)
 
 

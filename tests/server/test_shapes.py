@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 import pytest
@@ -75,7 +75,7 @@ class Loose(msgspec.Struct):
         (5.0, int | float, 5.0),
         (5.0, Any, 5.0),
         (5.0, str, 5.0),
-        (5.0, Optional[int], 5),
+        (5.0, int | None, 5),
         (5.0, int | str, 5),
         (5.0, Annotated[int, msgspec.Meta(ge=1, description="d")], 5),
         (5.0, Literal[5], 5),
@@ -138,8 +138,8 @@ def test_numbers_keep_their_value(number: float, whole: int) -> None:
         ({"a": {"b": 1}}, dict, []),
         ({"a": 1}, Any, []),
         ({"n": None, "x": 1}, Loose, [("x",)]),
-        ({"n": 1, "x": 1}, Optional[Inner], [("x",)]),
-        (None, Optional[Inner], []),
+        ({"n": 1, "x": 1}, Inner | None, [("x",)]),
+        (None, Inner | None, []),
         ({"kind": "cat", "lives": 9}, Cat | Dog, []),
         ({"kind": "cat", "lives": 9, "barkVolume": 1}, Cat | Dog, [("barkVolume",)]),
         ({"kind": "dog", "barkVolume": 9, "bark_volume": 1}, Dog, [("bark_volume",)]),

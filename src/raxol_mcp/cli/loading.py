@@ -70,11 +70,14 @@ def blame(error: BaseException) -> str | None:
 
 
 def one_line(error: BaseException) -> str:
-    """Write `Type: message` in one line, however long or many-lined the message is."""
-    if isinstance(error, SyntaxError):
-        text = error.msg
-    else:
-        text = " ".join(str(error).split())[:_MAX_TEXT]
+    """Write `Type: message` in one line, however long or many-lined the message is.
+
+    A ConfigurationError is a sentence already and needs no type.
+    """
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    text = " ".join(message.split())[:_MAX_TEXT]
+    if isinstance(error, ConfigurationError):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -190,15 +193,9 @@ def _check_takes_a_call(function: Callable[..., object], label: str) -> None:
 def _mistake(what: str, error: BaseException) -> ConfigurationError:
     """Make the one sentence of an error in the user's code."""
     _logger.debug("%s", what, exc_info=error)
-    if isinstance(error, SystemExit):
-        where = _place(error)
-        place = "" if where is None else f" ({_shown(where[0])}:{where[1]})"
-        return ConfigurationError(
-            f'{what}: it ends the process{place}; guard that with if __name__ == "__main__"'
-        )
-    told = blame(error)
-    if told is None:
-        told = one_line(error)
+    told = blame(error) or one_line(error)
+    if isinstance(error, SystemExit) and not isinstance(error.code, str):
+        told = f'it ends the process ({told}); guard that with if __name__ == "__main__"'
     return ConfigurationError(f"{what}: {told}")
 
 

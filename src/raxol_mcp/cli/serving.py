@@ -44,8 +44,10 @@ _CODES: Final = {
 # when it has had the drain time already.
 _AFTER_SIGNAL: Final = 5.0
 _AFTER_DRAIN: Final = 1.0
-# How long all of the server's end may take, its lifespan included. Signals have their own bound.
+# How long all of the server's end may take, its lifespan included. A signal leaves less, so that
+# the process is gone within ten seconds of it.
 _STOP_TIMEOUT: Final = 10.0
+_SIGNAL_TIMEOUT: Final = 9.0
 # How long what is left may take once the server has ended: tasks, threads, exit functions.
 _EXIT_TIMEOUT: Final = 1.0
 
@@ -70,7 +72,10 @@ async def _serve(server: Server, stdin_fd: int, stdout_fd: int, end_process: End
     code = FAILED
     try:
         ended = await serve_stdio(
-            _Served(server, end_process), stdin_fd=stdin_fd, stdout_fd=stdout_fd
+            _Served(server, end_process),
+            stdin_fd=stdin_fd,
+            stdout_fd=stdout_fd,
+            exit_timeout=_SIGNAL_TIMEOUT,
         )
         code = _CODES.get(ended, FAILED)
         if code == FAILED:

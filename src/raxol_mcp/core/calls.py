@@ -115,6 +115,7 @@ class Call:
         "asks",
         "caller",
         "era",
+        "facts",
         "id",
         "is_tool",
         "log_severity",
@@ -140,7 +141,9 @@ class Call:
         self, peer: Peer, id: RequestId, method: Method, era: Era, via: Via, caller: object
     ) -> None:
         self.peer = peer
-        self.share: Hashable = peer.share  # whose quota it counts against, for its whole life
+        # Who asked, for the whole life of the call: another client may take the connection over.
+        self.facts = peer.facts
+        self.share: Hashable = peer.share  # whose quota it counts against
         self.id = id
         self.method = method
         self.is_tool = method.name == "tools/call"

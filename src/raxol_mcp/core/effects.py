@@ -1,14 +1,15 @@
 """What a core wants done. Data only: the shell performs it, in order, and never awaits meanwhile.
 
-Slots but not frozen, because freezing costs several times the construction; treat as immutable.
+Treat them as immutable; they are not frozen because nothing outside of core/ and the shell has one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from raxol_mcp.wire.values import Value
 
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
@@ -35,8 +36,7 @@ class Job(Enum):
     RUN = "run"  # approved: run without asking the authorizer again
 
 
-@dataclass(slots=True)
-class Push:
+class Push(Value):
     """Put `message` on the connection's sink.
 
     `about` is the request it belongs to, None for a broadcast. A `droppable` one (progress, log)
@@ -49,31 +49,27 @@ class Push:
     droppable: bool = False
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(Value):
     """Answer the caller of `request()` or `handle_message()`; None: with nothing."""
 
     caller: object
     message: Outgoing | None
 
 
-@dataclass(slots=True)
-class StartWorker:
+class StartWorker(Value):
     """Start the worker of `call`; report its end with `worker_ended`, exactly once."""
 
     call: Call
     job: Job
 
 
-@dataclass(slots=True)
-class StopWorker:
+class StopWorker(Value):
     """Stop the worker of `call`, which is closed; report its end all the same."""
 
     call: Call
 
 
-@dataclass(slots=True)
-class Resolve:
+class Resolve(Value):
     """The question `key` that the running tool of `call` asked has an answer.
 
     `answer` is the peer's message, or None when the wait ended without one.
@@ -84,16 +80,14 @@ class Resolve:
     answer: Response | Failure | None
 
 
-@dataclass(slots=True)
-class Disconnect:
+class Disconnect(Value):
     """End the connection; report it with `gone`."""
 
     connection: Hashable
     reason: str
 
 
-@dataclass(slots=True)
-class Record:
+class Record(Value):
     """Something worth counting happened. Names and fields are listed in `raxol_mcp.telemetry`."""
 
     event: str

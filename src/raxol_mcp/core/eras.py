@@ -7,7 +7,6 @@ version in `params._meta` is stateless (2026-07-28), any other one belongs to th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from raxol_mcp.core.methods import HANDSHAKE_METHODS, STATELESS_METHODS, Method, level_problem
@@ -32,6 +31,7 @@ from raxol_mcp.wire.meta import (
     EraName,
     log_severity,
 )
+from raxol_mcp.wire.values import Value
 
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
@@ -46,8 +46,7 @@ _CAPABILITIES: JSONObject = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Value, frozen=True):
     """Who the server says it is: `serverInfo`, `instructions`, and how long a listing is fresh.
 
     `cache_ttl` is in seconds (0: do not cache).

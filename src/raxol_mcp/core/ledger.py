@@ -60,6 +60,9 @@ class Ledger:
 
     def say(self, peer: Peer, message: Outgoing | None, via: Via, caller: object) -> None:
         """Answer somebody who has no call: a refusal, or what is decided inline."""
+        if isinstance(message, Failure) and message.id in peer.calls:
+            # Under its own id it would read as the answer of the call that has it (ADR-0006).
+            message = Failure(None, message.code, message.message, message.data)
         if via is not Via.PUSH:
             self.effects.append(Reply(caller, message))
         elif message is not None:
@@ -67,8 +70,9 @@ class Ledger:
             self.effects.append(Push(peer.connection, message, about))
 
     def push(self, call: Call, message: Outgoing) -> None:
-        """Send something that belongs to `call` on its own connection."""
-        self.effects.append(Push(call.peer.connection, message, call.id))
+        """Send something that belongs to `call` on its own connection, if that has a sink."""
+        if call.peer.open:
+            self.effects.append(Push(call.peer.connection, message, call.id))
 
     def record(self, event: str, **fields: object) -> None:
         """Note that something worth counting happened."""
@@ -87,7 +91,8 @@ class Ledger:
 
     def start(self, call: Call, job: Job, state: CallState) -> None:
         """Take a slot, enter `state` and start the worker, which has `callback_timeout` seconds."""
-        self.move(call, state)
+        assert state in LEGAL[call.state], f"{call.state} -> {state}"
+        call.state = state  # `move`, written out: this is on the way of every call
         self.slots.take(call.share)
         call.working = True
         self.deadlines.add(call, self.limits.callback_timeout, self.now)
@@ -140,6 +145,8 @@ class Ledger:
             self.effects.append(Reply(call.caller, message))
         elif message is not None:
             self.effects.append(Push(peer.connection, message, call.id))
+        if not peer.open:  # this may have been the last that was known of it
+            self.peers.settle(peer)
 
     def close_result(self, call: Call, reason: Closed, payload: JSONObject) -> None:
         """Close with a result that the core wrote."""
@@ -179,12 +186,14 @@ class Ledger:
             self.deny(call, Closed.DENIED, place.value)
             return
         self.deadlines.remove(call)
+        if call.peer.asks:  # what the worker asked in the middle of its work: it has ended
+            self._drop_midway_asks(call, Closed.RESULT)
         self.move(call, CallState.PARKED)
         self._sequence += 1
         call.parked_at = self._sequence
         # Frozen: what the read authorizer is shown, name, arguments and progress token are kept.
         call.params = call.method.gate(call.params)
-        call.questions = questions
+        call.questions, call.answers = questions, None  # those of an earlier round are used up
         self.parking.park(call)
         self.ask_next(call)
         if call.via is Via.HANDLE:  # a caller that must not block: what follows is pushed

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
 from typing import Final
 
 from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.wire.values import Value
 
 __all__ = ["Limits", "Slots"]
 
 MIB: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value, frozen=True):
     """The bounds of one server (`docs/limits.md` says what happens at each).
 
     Counts are positive integers, durations positive finite seconds, sizes bytes. A per-connection
@@ -44,14 +43,14 @@ class Limits:
     request_state_ttl: float = 600.0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None and field.default is None:
+        for name, default in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
+            value = getattr(self, name)
+            if value is None and default is None:
                 continue
-            if isinstance(field.default, float):
-                self._check_duration(field.name, value)
+            if isinstance(default, float):
+                self._check_duration(name, value)
             elif not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ConfigurationError(f"{field.name} must be a positive integer, got: {value!r}")
+                raise ConfigurationError(f"{name} must be a positive integer, got: {value!r}")
         for part, total in (
             ("max_in_flight_per_connection", "max_in_flight"),
             ("max_parked_elicitations", "max_parked_elicitations_total"),

@@ -6,11 +6,11 @@ A table and its predicates; runs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from raxol_mcp.wire.jsonrpc import JSONObject
 from raxol_mcp.wire.meta import LOG_LEVELS, log_severity
+from raxol_mcp.wire.values import Value
 
 __all__ = ["HANDSHAKE_METHODS", "STATELESS_METHODS", "Method", "string_list"]
 
@@ -113,8 +113,7 @@ def _only(*names: str) -> Callable[[JSONObject], JSONObject]:
     return gate
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Value, frozen=True):
     """One method.
 
     `shape(params)` says what is wrong with the params or None. `gate(params)` is what the read

@@ -69,7 +69,8 @@ class Midway:
         if total is not None and math.isfinite(total):
             params["total"] = total
         # `message` exists from 2025-03-26 on; an older client would not know the field.
-        if message is not None and call.peer.version != "2024-11-05":
+        old = call.era.parks and call.peer.version == "2024-11-05"
+        if message is not None and not old:
             params["message"] = message
         self._about(call, Notification("notifications/progress", params))
 
@@ -84,7 +85,9 @@ class Midway:
         self._about(call, Notification("notifications/message", params))
 
     def _about(self, call: Call, message: Notification) -> None:
-        self._ledger.effects.append(Push(call.peer.connection, message, call.id, droppable=True))
+        if call.peer.open:
+            push = Push(call.peer.connection, message, call.id, droppable=True)
+            self._ledger.effects.append(push)
 
     def notified(self, method: str, params: JSONObject) -> None:
         """Tell everybody who wants to hear it, once per subscription."""
@@ -93,6 +96,6 @@ class Midway:
         for peer in self._ledger.peers.all():
             if wants_broadcast(peer, method, params):
                 effects.append(Push(peer.connection, message, None))
-            if peer.listening:
+            if peer.open and peer.listening:
                 for call in listeners(peer, method, params):
                     effects.append(Push(peer.connection, stamped(call, method, params), call.id))

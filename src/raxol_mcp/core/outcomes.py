@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from raxol_mcp.wire.values import Value
 
 if TYPE_CHECKING:
     from raxol_mcp.core.questions import Question
@@ -22,8 +23,7 @@ __all__ = [
 ]
 
 
-@dataclass(slots=True)
-class Returned:
+class Returned(Value):
     """The operation ended with a result.
 
     `payload` is the whole `result` member, already complete for the call's era and known to
@@ -34,8 +34,7 @@ class Returned:
     failed: bool = False
 
 
-@dataclass(slots=True)
-class Failed:
+class Failed(Value):
     """The operation broke.
 
     `text` is what a tool's caller reads; any other method answers -32603 with `data.error` set
@@ -46,8 +45,7 @@ class Failed:
     reason: str = "callback_crashed"
 
 
-@dataclass(slots=True)
-class Refused:
+class Refused(Value):
     """A JSON-RPC error: unknown name, bad arguments of a prompt, read denied."""
 
     code: int
@@ -55,15 +53,13 @@ class Refused:
     data: JSONObject | None = None
 
 
-@dataclass(slots=True)
-class Denied:
+class Denied(Value):
     """The authorizer said no."""
 
     detail: str
 
 
-@dataclass(slots=True)
-class Asked:
+class Asked(Value):
     """The human must be asked before the call goes on.
 
     All questions are answered before anything runs. With `round` the running tool itself asked
@@ -77,8 +73,7 @@ class Asked:
     state: str | None = None
 
 
-@dataclass(slots=True)
-class Granted:
+class Granted(Value):
     """The read authorizer allowed a method that the core itself carries out.
 
     `allowed` holds, for `subscriptions/listen`, the part of the filter that may be honoured.
@@ -87,15 +82,13 @@ class Granted:
     allowed: JSONObject | None = None
 
 
-@dataclass(slots=True)
-class Unacceptable:
+class Unacceptable(Value):
     """An accepted answer does not fit the schema that was asked for; nothing ran."""
 
     detail: str
 
 
-@dataclass(slots=True)
-class Stopped:
+class Stopped(Value):
     """The worker was stopped before it had an outcome."""
 
 

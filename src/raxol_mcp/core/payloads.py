@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from raxol_mcp.wire.jsonrpc import JSONObject
@@ -27,6 +26,8 @@ def tool_error(text: str) -> JSONObject:
 
 def denied(tool: str, *, decision: str, detail: str) -> JSONObject:
     """Write the machine-readable refusal. `decision` is "deny" or "ask"."""
+    import json  # not at the top: a server starts without it
+
     return tool_error(
         json.dumps(
             {

@@ -7,9 +7,10 @@ flags when it arrives: a client cannot make the server keep a large object.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import Flag, auto
 from typing import TYPE_CHECKING
+
+from raxol_mcp.wire.values import Value
 
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
@@ -63,7 +64,8 @@ def capabilities_of(declared: object, *, version: str) -> Capability:
         modes = elicitation if version >= MODES_SINCE else {}
         if isinstance(modes.get("url"), dict):
             found |= Capability.URL
-        if isinstance(modes.get("form"), dict) or modes.keys().isdisjoint(("form", "url")):
+        none_named = modes.get("form") is None and modes.get("url") is None
+        if none_named or isinstance(modes.get("form"), dict):
             found |= Capability.FORM
     sampling = declared.get("sampling")
     if isinstance(sampling, dict):
@@ -77,8 +79,7 @@ def capabilities_of(declared: object, *, version: str) -> Capability:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionFacts:
+class ConnectionFacts(Value, frozen=True):
     """What the transport knows about a connection; nothing in it comes from the client's words.
 
     `share` is whose quota the connection's calls count against: the authenticated principal, or

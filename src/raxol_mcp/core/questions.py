@@ -6,11 +6,11 @@ does not have the right shape counts as a no.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from raxol_mcp.core.peers import Capability
 from raxol_mcp.wire.jsonrpc import JSONObject
+from raxol_mcp.wire.values import Value
 
 __all__ = ["APPROVAL_KEY", "Question", "approval"]
 
@@ -18,8 +18,7 @@ APPROVAL_KEY: Final = "approve"
 _ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 
 
-@dataclass(slots=True)
-class Question:
+class Question(Value):
     """One request to the client.
 
     `key` names it among the questions of one call; `method` and `params` are the request on the

@@ -3,18 +3,19 @@
 Everything in it is the attacker's until the tag is checked. It holds digests and names, no secret,
 so it is signed, not encrypted (ADR-0008). Knows no clock and no randomness: instants (seconds,
 wall clock) and nonces come in as arguments.
+
+What signs and writes is imported where it is used: together it takes longer to load than all of
+core/, and a server starts without it.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
-import json
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final
+
+from raxol_mcp.wire.values import Value
 
 __all__ = ["MAX_TOKEN_BYTES", "Claims", "Seal", "SpentNonces", "digest"]
 
@@ -25,12 +26,14 @@ _TAG_BYTES: Final = 32
 
 def digest(value: object) -> str:
     """Digest a JSON value: equal values, however written, have equal digests."""
+    import hashlib
+    import json
+
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Value, frozen=True):
     """What a token says. `binding` digests what the approval is about; `keys` were asked for.
 
     `round` > 0: the running tool asked; `state` is then handed back to it. Instants are wall
@@ -60,6 +63,8 @@ class Seal:
 
     def seal(self, claims: Claims) -> str | None:
         """Write `claims` as a token of printable ASCII; None when it would be too long."""
+        import json
+
         fields = [
             _VERSION,
             claims.binding,
@@ -80,6 +85,9 @@ class Seal:
         The encoding must be the one `seal` writes: another spelling of the same bytes is refused,
         so a token has one form. Comparisons are written so that NaN refuses.
         """
+        import hmac
+        import json
+
         if len(token) > MAX_TOKEN_BYTES or not token.isascii():
             return "too long or not ASCII"
         try:
@@ -103,6 +111,9 @@ class Seal:
         return Claims(bound, tuple(keys), nonce, issued_at, expires_at, round_, state)
 
     def _tag(self, body: bytes) -> bytes:
+        import hashlib
+        import hmac
+
         return hmac.new(self._key, body, hashlib.sha256).digest()
 
 

@@ -129,5 +129,5 @@ class Sealing:
 
 def binding_of(call: Call) -> str:
     """Digest what an approval is about: who asks for which method, name and arguments."""
-    facts = call.peer.facts
-    return digest([call.method.name, call.name, call.arguments, facts.principal, repr(call.share)])
+    principal, share = call.facts.principal, repr(call.share)
+    return digest([call.method.name, call.name, call.arguments, principal, share])

@@ -159,7 +159,6 @@ class ServerCore:
                 if call.state is CallState.PARKED or call.state is CallState.LISTENING:
                     self.ledger.close(call, Closed.GONE, None)
             self._midway.unanswerable(peer)
-            self.ledger.peers.settle(peer)
         return effects
 
     def stopped(self, now: float) -> list[Effect]:
@@ -172,7 +171,6 @@ class ServerCore:
                     self.ledger.close_result(call, Closed.RESULT, stamp)
                 else:
                     self.ledger.close(call, Closed.GONE, None)
-            self.ledger.peers.settle(peer)
         return effects
 
     # -- messages -----------------------------------------------------------------------------
@@ -192,7 +190,10 @@ class ServerCore:
         """
         effects = self._begin(now)
         peer = self.ledger.peers.get(connection)
-        self._received(peer, message, via, caller)
+        if isinstance(message, Request):  # what comes most takes the shortest way
+            self._requested(peer, message, via, caller)
+        else:
+            self._received(peer, message, via, caller)
         if not peer.open:
             self.ledger.peers.settle(peer)
         return effects
@@ -202,7 +203,7 @@ class ServerCore:
             case Request():
                 self._requested(peer, message, via, caller)
             case Invalid():
-                self.ledger.say(peer, _apart(peer, message.failure), via, caller)
+                self.ledger.say(peer, message.failure, via, caller)
             case Batch():
                 self._batched(peer, message, via, caller)
             case _:
@@ -215,8 +216,10 @@ class ServerCore:
     def _requested(self, peer: Peer, request: Request, via: Via, caller: object) -> None:
         params = request.params
         meta = None if params is None else params.get("_meta")
-        stateless = isinstance(meta, dict) and META_VERSION in meta
-        era: Era = self.stateless if stateless else self.handshake
+        era: Era = self.handshake
+        if isinstance(meta, dict) and META_VERSION in meta:
+            era = self.stateless
+            peer.stateless = True
         method = era.methods.get(request.method)
         refusal: Failure | None
         if request.id in peer.calls:
@@ -287,7 +290,7 @@ class ServerCore:
         for message in batch.messages:
             if isinstance(message, Request) and message.method == "initialize":
                 refusal = Failure(message.id, INVALID_REQUEST, "initialize is not for a batch")
-                self.ledger.say(peer, _apart(peer, refusal), via, caller)
+                self.ledger.say(peer, refusal, via, caller)
             else:
                 self._received(peer, message, via, caller)
 
@@ -309,8 +312,6 @@ class ServerCore:
             self._reports.by_type[type(outcome)](call, outcome)
         if ledger.approved:
             ledger.start_approved()
-        if not call.peer.open:
-            ledger.peers.settle(call.peer)
         return effects
 
     def limited(self, call: Call, duration: float, now: float) -> list[Effect]:
@@ -328,8 +329,6 @@ class ServerCore:
         effects = self._begin(now)
         if call.state is not CallState.CLOSED:
             self.ledger.close(call, Closed.CANCELLED, None)
-            if not call.peer.open:
-                self.ledger.peers.settle(call.peer)
         return effects
 
     def tick(self, now: float) -> list[Effect]:
@@ -383,13 +382,3 @@ class ServerCore:
         effects: list[Effect] = []
         ledger.effects = effects
         return effects
-
-
-def _apart(peer: Peer, refusal: Failure) -> Failure:
-    """Refuse under id null while a call with that id runs.
-
-    Under its own it would read as the first call's answer (ADR-0006).
-    """
-    if refusal.id is None or refusal.id not in peer.calls:
-        return refusal
-    return Failure(None, refusal.code, refusal.message, refusal.data)

@@ -6,7 +6,6 @@ core and carried out by `tools.py` and `surface.py`.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import time
@@ -94,7 +93,7 @@ class Server(Declarations, Port):
         observe: Callable[[str, dict[str, object]], None] | None = None,
     ) -> None:
         Declarations.__init__(self, registry if registry is not None else Registry())
-        if not isinstance(page_size, int) or not 1 <= page_size <= 1000:
+        if type(page_size) is not int or not 1 <= page_size <= 1000:
             raise ConfigurationError(f"page_size must be from 1 to 1000, got: {page_size!r}")
         self.name = name
         self._authorizer: Authorizer | None = None
@@ -264,7 +263,7 @@ class Server(Declarations, Port):
         )
 
     def _check_not_started(self) -> None:
-        if self._serving or self._runtime.core.ledger.now:
+        if self._serving or self.stats()["connections"]:
             raise ConfigurationError("the server has started: guard and bound it before")
 
     async def _execute(self, call: Call, job: Job) -> Outcome:
@@ -291,6 +290,9 @@ class Server(Declarations, Port):
     def _registry_changed(self, kind: Kind, action: str, names: tuple[str, ...]) -> None:
         if kind is Kind.TOOLS:
             self._tools.forget(names)
+        if action == "unregister":
+            for name in names:
+                self.breakers.forget((kind.value, name))
         if self._serving:
             # From whatever thread registers, and once per turn however much was registered.
             self._runtime.loop.call_soon_threadsafe(self._list_changed, _LIST_CHANGED[kind])
@@ -318,4 +320,6 @@ def _state_key(given: bytes | None) -> bytes:
         return os.urandom(32)
     if len(given) < 32:
         raise ConfigurationError(f"the state key ({STATE_KEY}) must have at least 32 bytes")
+    import hashlib  # not at the top: a millisecond at every start, for those who give a key
+
     return hashlib.sha256(given).digest()

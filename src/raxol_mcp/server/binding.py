@@ -41,13 +41,14 @@ class Field(msgspec.Struct, frozen=True, eq=False):
 class Form:
     """The fields of one function. Costs nothing before the first call."""
 
-    __slots__ = ("_closed", "_struct", "fields")
+    __slots__ = ("_closed", "_shape", "_struct", "fields")
 
     def __init__(self, fields: tuple[Field, ...], *, closed: bool) -> None:
         """Keep the fields; `closed` says that a type among them drops members in silence."""
         self.fields = fields
         self._closed = closed
         self._struct: type[msgspec.Struct] | None = None
+        self._shape: msgspec.inspect.Type | None = None
 
     def bind(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """Return every field's value by name, defaults filled in.
@@ -61,10 +62,10 @@ class Form:
             )
         except Exception:  # of the conversion, or of the user's own `__post_init__`
             bound = self._settled(arguments, struct)
-        if self._closed and (
-            unknown := unknown_in(dict(arguments), msgspec.inspect.type_info(struct))
-        ):
-            raise ArgumentsInvalid(sentence(unknown))
+        if self._closed:
+            shape = self._shape = self._shape or msgspec.inspect.type_info(struct)
+            if unknown := unknown_in(dict(arguments), shape):
+                raise ArgumentsInvalid(sentence(unknown))
         return bound
 
     def _made(self) -> type[msgspec.Struct]:
@@ -103,11 +104,14 @@ class Form:
                 if field.default is NODEFAULT:
                     problems.append(f"{quoted([field.name])} is required")
                 continue
+            value = arguments[field.name]
             try:
-                convert_strictly(arguments[field.name], field.type)
+                convert_strictly(value, field.type)
             except ValidationError as error:
                 allowed = field.schema.get("enum")
                 problems.append(reworded(str(error), field.name, allowed=allowed))
+            else:
+                problems += unknown_in(value, msgspec.inspect.type_info(field.type), field.name)
         return problems + unknown
 
 
@@ -121,11 +125,14 @@ def convert_strictly(value: object, type_: object) -> object:
         return _converted(whole_floats(value, msgspec.inspect.type_info(type_)), type_)
 
 
-def unknown_in(value: object, shape: msgspec.inspect.Type) -> list[str]:
-    """Return a problem for each member of a value, one that fits, which the type drops."""
+def unknown_in(value: object, shape: msgspec.inspect.Type, *path: str) -> list[str]:
+    """Return a problem for each member of a value, one that fits, which the type drops.
+
+    `path` is where the value stands in the arguments.
+    """
     from raxol_mcp.server.shapes import unknown_members
 
-    return [f"{quoted(path)} is unknown" for path in unknown_members(value, shape)]
+    return [f"{quoted(place)} is unknown" for place in unknown_members(value, shape, path)]
 
 
 def _converted(value: object, type_: object) -> object:

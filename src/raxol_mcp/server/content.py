@@ -198,6 +198,8 @@ def tool_payload(value: object, returns: Returns | None = None) -> JSONObject:
     server/tools §Structured Content). Raises `ResultInvalid` when it does not conform, and
     `UnencodableResult` for a value that JSON cannot carry.
     """
+    if type(value) is str and returns is None:  # most results
+        return {"content": [{"type": "text", "text": value}]}
     if isinstance(value, ToolResult):
         return _exact(value, returns)
     if returns is not None:
@@ -254,7 +256,7 @@ def prompt_payload(value: object, description: str | None = None) -> JSONObject:
 
 
 def to_plain(value: object, *, str_keys: bool = False) -> object:
-    """Turn a result into dicts, lists, strings, numbers, booleans and None.
+    """Turn a result into dicts, lists or tuples, strings, numbers, booleans and None.
 
     Takes what msgspec encodes and pydantic models. `str_keys` writes numbers that are names in a
     dict as strings. Raises `UnencodableResult`.
@@ -263,10 +265,10 @@ def to_plain(value: object, *, str_keys: bool = False) -> object:
         return msgspec.to_builtins(value, str_keys=str_keys, enc_hook=encode_model)
     except RecursionError:
         raise UnencodableResult("contains itself, or is nested too deep") from None
-    except UnicodeEncodeError:
-        raise UnencodableResult("a string holds half of a surrogate pair") from None
     except (TypeError, NotImplementedError) as error:
         raise UnencodableResult(str(error)) from error
+    except Exception as error:  # of a serializer that the user wrote
+        raise UnencodableResult(f"cannot be written ({type(error).__name__})") from error
 
 
 def _exact(result: ToolResult, returns: Returns | None) -> JSONObject:

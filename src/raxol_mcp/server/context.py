@@ -70,12 +70,12 @@ class Context:
     @property
     def transport(self) -> str:
         """The transport of that connection, as declared when it was opened."""
-        return self._call.peer.facts.transport
+        return self._call.facts.transport
 
     @property
     def principal(self) -> str | None:
         """Who the transport authenticated; None without authentication."""
-        return self._call.peer.facts.principal
+        return self._call.facts.principal
 
     @property
     def request_id(self) -> int | str:

@@ -25,7 +25,6 @@ from raxol_mcp.server.definitions import (
     Tool,
 )
 from raxol_mcp.server.functions import Function, inspect_function
-from raxol_mcp.server.templates import Template
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 if TYPE_CHECKING:
@@ -114,6 +113,8 @@ def resource_of(
             isolation=isolation,
             fault=fault,
         )
+    from raxol_mcp.server.templates import Template  # few servers have one
+
     variables = Template(uri).variables
     if sorted(variables) != sorted(taken) or any(f.type is not str for f in signature.fields):
         raise ConfigurationError(

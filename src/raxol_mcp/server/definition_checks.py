@@ -6,9 +6,9 @@ client because of one entry.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from math import isfinite
+from string import ascii_letters, digits
 from typing import Final
 
 import msgspec
@@ -22,14 +22,14 @@ from raxol_mcp.server.definitions import (
     ResourceTemplate,
     Tool,
 )
-from raxol_mcp.server.templates import Template
 from raxol_mcp.server.uris import uri_problem
 from raxol_mcp.wire.jsonrpc import UnencodableResult
 
 __all__ = ["InvalidDefinitions", "Problem", "check"]
 
 # MCP 2025-11-25 server/tools §Tool Names (SEP-986); "/" is in use for namespaces.
-_NAME = re.compile(r"[A-Za-z0-9_./\-]{1,128}")
+_NAME_CHARACTERS: Final = frozenset(ascii_letters + digits + "_./-")
+_MAX_NAME: Final = 128
 _HINTS: Final = (
     "readOnlyHint",
     "destructiveHint",
@@ -106,7 +106,21 @@ def _reasons(definition: object) -> list[str]:
             definition.encoded  # noqa: B018  # it is kept; made now to see it fail now
         except UnencodableResult as error:
             reasons.append(f"unencodable ({error})")
+    if not reasons and isinstance(definition, Tool) and definition.function is None:
+        reasons.extend(_raw_schemas(definition))
     return reasons
+
+
+def _raw_schemas(tool: Tool) -> Iterator[str]:
+    """Compile schemas that were written by hand: what cannot be checked cannot be served."""
+    from raxol_mcp.server.json_schema import compile_schema  # only where there is no signature
+
+    for what, schema in (("input", tool.input_schema), ("output", tool.output_schema)):
+        if schema is not None:
+            try:
+                compile_schema(schema)
+            except ConfigurationError as error:
+                yield f"invalid_{what}_schema ({error})"
 
 
 def _tool(tool: Tool) -> Iterator[str]:
@@ -143,6 +157,8 @@ def _template(template: ResourceTemplate) -> Iterator[str]:
     if not isinstance(text, str) or not text:
         yield "missing_uri_template"
     else:
+        from raxol_mcp.server.templates import Template  # few servers have one
+
         try:
             Template(text)
         except ConfigurationError as error:
@@ -205,7 +221,7 @@ def _completion(completion: Completion) -> Iterator[str]:
 def _name(name: object) -> Iterator[str]:
     if not isinstance(name, str) or not name:
         yield "missing_name"
-    elif _NAME.fullmatch(name) is None:
+    elif len(name) > _MAX_NAME or not _NAME_CHARACTERS.issuperset(name):
         yield "invalid_name (1 to 128 of A-Z a-z 0-9 _ . - /)"
 
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ArgumentsInvalid", "Ask", "Function", "inspect_function"]
 
+# A context is found inside of these.
+_TRANSPARENT: Final = (Annotated, typing.Union, types.UnionType)
 _NO_RETURNS: Final = frozenset({str, None, type(None), object})
 
 
@@ -65,6 +67,8 @@ class Function:
     __slots__ = (
         "_definitions",
         "_form",
+        "_output",
+        "_returns",
         "_schema",
         "asks",
         "bind",
@@ -73,7 +77,6 @@ class Function:
         "description",
         "is_async",
         "name",
-        "output",
     )
 
     def __init__(
@@ -85,7 +88,6 @@ class Function:
         definitions: JSONObject,
         context: str | None,
         asks: tuple[AskParameter, ...],
-        output: Returns | None,
     ) -> None:
         """Use `inspect_function` instead."""
         self.callback = callback
@@ -94,7 +96,8 @@ class Function:
         self.description = summary_of(callback)
         self.context = context
         self.asks = asks
-        self.output = output
+        self._returns = signature.returns
+        self._output: Returns | None = None
         self._form = form
         self._definitions = definitions
         self._schema: JSONObject | None = None
@@ -105,6 +108,18 @@ class Function:
     def fields(self) -> tuple[Field, ...]:
         """Return the arguments in the order of the parameters."""
         return self._form.fields
+
+    @property
+    def output(self) -> Returns | None:
+        """Return what the return annotation promises, None when that is nothing structured.
+
+        Read at the first use, because only a tool promises anything: a prompt may return what
+        no schema describes. Raises ConfigurationError for a type that JSON cannot carry.
+        """
+        if self._returns is not MISSING:
+            self._output = _output(self._returns, self.name)
+            self._returns = MISSING
+        return self._output
 
     @property
     def input_schema(self) -> JSONObject:
@@ -123,7 +138,8 @@ def inspect_function(
     `context_type` is the class whose parameter the server fills in, found by its annotation,
     also as `Context | None`. Raises ConfigurationError for whatever could not work in a call:
     `*args`, positional-only parameters, types JSON cannot carry, an `Ask` whose template names
-    no argument or whose answer is no flat object, a second context.
+    no argument or whose answer is no flat object, a second context. What the function returns is
+    judged by the first use of `output`.
     """
     signature = read_signature(callback, fallback=context_type)
     types_ = signature.types
@@ -136,13 +152,20 @@ def inspect_function(
             special.append(name)
             schema = {}
         default = signature.defaults.get(name, MISSING)
+        if name.startswith("__"):
+            raise ConfigurationError(
+                f"{name!r} of {signature.label} is a name of Python's own; name the parameter "
+                "without the two underscores in front"
+            )
+        if is_field_default(default):
+            raise ConfigurationError(
+                f"{name!r} of {signature.label} has pydantic's Field as its default; write "
+                "`Annotated[type, Field(...)] = default`"
+            )
         fields.append(Field(name, annotation, schema, default))
     if not special:
         form = Form(tuple(fields), closed=False)
-        output = _output(signature)
-        return Function(
-            callback, signature, form, definitions={}, context=None, asks=(), output=output
-        )
+        return Function(callback, signature, form, definitions={}, context=None, asks=())
     return _with_special(callback, signature, fields, context_type)
 
 
@@ -171,7 +194,7 @@ def _with_special(
     except UnsupportedType as error:
         name = given[error.index].name
         raise ConfigurationError(f"the annotation of {name!r} of {label}: {error}") from error
-    known = {field.name for field in given}
+    known = [field.name for field in given]
     form = Form(
         tuple(map(_described, given, described.schemas)), closed=bool(described.definitions)
     )
@@ -182,23 +205,21 @@ def _with_special(
         definitions=described.definitions,
         context=context,
         asks=tuple(_asking(name, *pair, known, label) for name, pair in asked.items()),
-        output=_output(signature),
     )
 
 
-def _asking(name: str, answer: object, ask: Ask, known: set[str], label: str) -> AskParameter:
+def _asking(name: str, answer: object, ask: Ask, known: list[str], label: str) -> AskParameter:
     from raxol_mcp.server.asking import AskParameter
 
     try:
-        return AskParameter(name, ask, answer, known=sorted(known), label=label)
+        return AskParameter(name, ask, answer, known=known, label=label)
     except UnsupportedType as error:
         raise ConfigurationError(f"the annotation of {name!r} of {label}: {error}") from error
 
 
-def _output(signature: Signature) -> Returns | None:
-    annotation = signature.returns
+def _output(annotation: object, label: str) -> Returns | None:
     try:
-        if annotation is MISSING or annotation in _NO_RETURNS:
+        if annotation in _NO_RETURNS:
             return None
     except TypeError:  # unhashable metadata
         pass
@@ -207,13 +228,13 @@ def _output(signature: Signature) -> Returns | None:
     try:
         return returns_of(annotation)
     except UnsupportedType as error:
-        raise ConfigurationError(f"the return annotation of {signature.label}: {error}") from error
+        raise ConfigurationError(f"the return annotation of {label}: {error}") from error
 
 
 def _is_context(annotation: object, context_type: type) -> bool:
     if annotation is context_type or get_origin(annotation) is context_type:
         return True
-    if get_origin(annotation) in (typing.Union, types.UnionType):
+    if get_origin(annotation) in _TRANSPARENT:
         return any(_is_context(item, context_type) for item in get_args(annotation))
     return False
 
@@ -226,11 +247,6 @@ def _ask_of(annotation: object) -> Ask | None:
 
 def _annotated(field: Field, label: str) -> Field:
     """Read the metadata of a field: descriptions out, constraints as msgspec wants them."""
-    if is_field_default(field.default):
-        raise ConfigurationError(
-            f"{field.name!r} of {label} has pydantic's Field as its default; write "
-            "`Annotated[type, Field(...)] = default`"
-        )
     if get_origin(field.type) is not Annotated:
         return field
     inner, *notes = get_args(field.type)
@@ -238,14 +254,12 @@ def _annotated(field: Field, label: str) -> Field:
     kept: list[object] = []
     try:
         for note in notes:
-            translated = (note,) if isinstance(note, str) else field_notes(note)
-            for item in translated:
+            known = isinstance(note, str | msgspec.Meta)
+            for item in (note,) if known else field_notes(note):
                 if isinstance(item, str):
                     description = item
                 else:
                     kept.append(item)
-            if isinstance(note, msgspec.Meta):
-                kept.append(note)
     except TypeError as error:
         raise ConfigurationError(f"the annotation of {field.name!r} of {label}: {error}") from error
     type_ = operator.getitem(Annotated, (inner, *kept)) if kept else inner

@@ -140,7 +140,7 @@ def _refuse_flags(outer: FunctionType, function: FunctionType, skipped: int, lab
 def _annotations(function: FunctionType, label: str, fallback: type | None) -> Mapping[str, object]:
     try:
         written = function.__annotations__
-    except NameError as error:  # Python 3.14 resolves them here
+    except NameError as error:  # pragma: no cover - Python 3.14 resolves them here
         raise _unresolved(label, error) from None
     types = dict(written)
     lookup: _Names | None = None

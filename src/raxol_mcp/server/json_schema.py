@@ -140,13 +140,13 @@ def _problems(error: jsonschema_rs.ValidationError) -> list[str]:
 
 
 def _is_deeper(instance: object, depth: int) -> bool:
-    level = [instance]
-    for _ in range(depth + 1):
+    level = [instance] if isinstance(instance, dict | list | tuple) else []
+    for _ in range(depth):
         level = [
             inner
             for item in level
-            if isinstance(item, dict | list | tuple)
             for inner in (item.values() if isinstance(item, dict) else item)
+            if isinstance(inner, dict | list | tuple)
         ]
         if not level:
             return False

@@ -14,7 +14,6 @@ from raxol_mcp.core.calls import Via
 from raxol_mcp.core.effects import StartWorker
 from raxol_mcp.core.peers import ConnectionFacts
 from raxol_mcp.errors import INVALID_REQUEST, TimedOut
-from raxol_mcp.server.seam import RequestHandle, Subscription
 from raxol_mcp.wire.jsonrpc import (
     Batch,
     Failure,
@@ -31,6 +30,7 @@ from raxol_mcp.wire.jsonrpc import (
 if TYPE_CHECKING:
     from raxol_mcp.core.limits import Limits
     from raxol_mcp.server.runtime import ServerRuntime, Sink
+    from raxol_mcp.server.seam import RequestHandle, Subscription
 
 __all__ = ["DEFAULT_CONNECTION", "Port"]
 
@@ -161,6 +161,8 @@ class Port:
         The id must be the one its requests are made under. A second subscription of an id ends
         the first: parked calls and declared capabilities are not inherited.
         """
+        from raxol_mcp.server.seam import Subscription  # for embedders: a transport needs none
+
         subscription = Subscription(connection, self._subscription_ended, deliver)
         self.open(subscription, facts or ConnectionFacts(), connection)
         return subscription
@@ -177,6 +179,8 @@ class Port:
     # -- inside -------------------------------------------------------------------------------
 
     def _send(self, message: object, connection: Hashable, via: Via) -> RequestHandle:
+        from raxol_mcp.server.seam import RequestHandle  # as above
+
         runtime = self._runtime
         future: asyncio.Future[Outgoing | None] = runtime.loop.create_future()
         effects = runtime.core.received(

@@ -19,6 +19,8 @@ from raxol_mcp.wire.jsonrpc import JSONObject
 if TYPE_CHECKING:
     from raxol_mcp.server.context import Context
     from raxol_mcp.server.definitions import Tool
+    from raxol_mcp.server.json_schema import Validator
+    from raxol_mcp.server.returns import Returns
 
 __all__ = ["PreparedTool"]
 
@@ -30,19 +32,23 @@ class PreparedTool:
     `in_thread` whether it blocks.
     """
 
-    __slots__ = ("_callback", "_function", "_input", "_output", "asks", "in_thread", "target")
+    __slots__ = ("_callback", "_function", "_input", "_returns", "asks", "in_thread", "target")
 
     def __init__(self, tool: Tool) -> None:
         function = tool.function
         self._function = function if isinstance(function, Function) else None
         self._callback = tool.callback
-        self._input = self._output = None
-        if self._function is None:
+        self._input: Validator | None = None
+        self._returns: Returns | None
+        if self._function is not None:
+            self._returns = self._function.output
+        else:
             from raxol_mcp.server.json_schema import compile_schema
+            from raxol_mcp.server.returns import returns_from_schema
 
             self._input = compile_schema(tool.input_schema)
-            if tool.output_schema is not None:
-                self._output = compile_schema(tool.output_schema)
+            output = tool.output_schema
+            self._returns = None if output is None else returns_from_schema(output)
         self.asks = () if self._function is None else self._function.asks
         asynchronous = is_async(tool.callback)
         self.in_thread = tool.isolation == "thread" or (
@@ -99,13 +105,5 @@ class PreparedTool:
         return self._callback(**arguments)
 
     def payload(self, value: object) -> JSONObject:
-        """Write what the code returned as the result; raises ValueError or TypeError if it cannot be."""
-        returns = None if self._function is None else self._function.output
-        payload = tool_payload(value, returns)
-        if self._output is not None and payload.get("isError") is not True:
-            if "structuredContent" not in payload:
-                raise ValueError("the tool has an output schema: structured content is missing")
-            problem = self._output.problems(payload["structuredContent"])
-            if problem is not None:
-                raise ValueError(f"does not fit the output schema: {problem}")
-        return payload
+        """Write what the code returned as the result. Raises ValueError or TypeError."""
+        return tool_payload(value, self._returns)

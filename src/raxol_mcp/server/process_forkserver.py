@@ -67,8 +67,6 @@ def main(descriptor: int) -> NoReturn:
     try:
         _Forkserver(control).serve()
         status = 0
-    except OSError:
-        pass  # the server is gone: the workers follow by their death signal or their own socket
     except Exception:
         sys.excepthook(*sys.exc_info())
     finally:
@@ -95,6 +93,7 @@ class _Forkserver:
         self._wake.setblocking(False)
 
     def serve(self) -> None:
+        """Do what the server says until it is gone; then leave nothing behind."""
         waiting = self._read()
         while waiting is not None and not waiting:
             waiting = self._read()
@@ -103,11 +102,13 @@ class _Forkserver:
         begin = to_forkserver.decode(waiting.pop(0))
         assert isinstance(begin, Begin), "the server begins"
         self._begin(begin)
-        while waiting is not None:
-            for payload in waiting:
-                self._received(payload)
-            waiting = self._wait()
-        self._leave()
+        try:
+            while waiting is not None:
+                for payload in waiting:
+                    self._received(payload)
+                waiting = self._wait()
+        finally:
+            self._leave()
 
     def _begin(self, begin: Begin) -> None:
         sys.argv[:] = begin.argv
@@ -160,14 +161,19 @@ class _Forkserver:
                 return self._read()
 
     def _read(self) -> list[bytes] | None:
-        chunk, descriptors, _, _ = socket.recv_fds(self._control, _READ_BYTES, _MAX_DESCRIPTORS)
+        """Return the messages that came with one read; None when the server is gone."""
+        try:
+            chunk, descriptors, _, _ = socket.recv_fds(self._control, _READ_BYTES, _MAX_DESCRIPTORS)
+        except ConnectionError:  # it went before it had read what was sent to it
+            return None
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)  # one thread, so nothing forks in between
         self._passed.extend(descriptors)
         return self._frames.feed(chunk) if chunk else None
 
     def _send(self, message: msgspec.Struct) -> None:
-        self._control.sendall(frame(message))
+        with contextlib.suppress(ConnectionError):  # it is gone: the next read says so
+            self._control.sendall(frame(message))
 
     def _received(self, payload: bytes) -> None:
         message = to_forkserver.decode(payload)

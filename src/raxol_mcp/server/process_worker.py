@@ -159,10 +159,17 @@ def watch(stream: socket.socket, *, stop: int = -1) -> None:
         for descriptor, events in poller.poll():
             if descriptor == stop:
                 return
-            # Not a look at what can be read: unread input must not hide the end behind it.
-            if events & _GONE_EVENTS or not stream.recv(1, socket.MSG_PEEK):
+            # First the flags: unread input must not hide the end behind it.
+            if events & _GONE_EVENTS or _is_at_end(stream):
                 os.killpg(0, signal.SIGKILL)
         time.sleep(0.05)  # only where input wakes us too: the main thread is about to read it
+
+
+def _is_at_end(stream: socket.socket) -> bool:
+    try:
+        return not stream.recv(1, socket.MSG_PEEK)
+    except ConnectionError:
+        return True
 
 
 def _serve(stream: socket.socket, max_result_bytes: int) -> int:

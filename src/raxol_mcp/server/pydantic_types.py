@@ -11,8 +11,7 @@ and its own schema says so. It always checks in strict mode, because pydantic's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import is_dataclass
-from typing import Final, Protocol, TypeGuard
+from typing import Annotated, Final, Literal, Protocol, TypeGuard, get_args, get_origin
 
 import msgspec
 
@@ -26,6 +25,7 @@ __all__ = [
     "is_field_default",
     "is_model",
     "is_validating_dataclass",
+    "unheard_note",
 ]
 
 _MAX_ERRORS: Final = 5
@@ -56,6 +56,8 @@ def is_model(type_: object) -> TypeGuard[ModelClass]:
 
 def is_validating_dataclass(type_: type) -> bool:
     """Say whether this is a pydantic dataclass, whose checks would be left out in silence."""
+    from dataclasses import is_dataclass  # loaded already by whoever has one
+
     return hasattr(type_, "__pydantic_validator__") and is_dataclass(type_)
 
 
@@ -109,8 +111,24 @@ def field_notes(note: object) -> Iterator[str | msgspec.Meta]:
     elif isinstance(nested, list):
         for item in nested:
             yield from field_notes(item)
-    elif description is None:
+    else:
         raise TypeError(f"{type(note).__name__} is not supported: use msgspec.Meta")
+
+
+def unheard_note(annotation: object) -> object:
+    """Find metadata of pydantic or annotated_types anywhere in an annotation, or None.
+
+    Below the parameter itself nothing translates it, and a constraint that its author believes
+    in must not be left out in silence.
+    """
+    notes = getattr(annotation, "__metadata__", ()) if get_origin(annotation) is Annotated else ()
+    for note in notes:
+        if type(note).__module__.partition(".")[0] in _PACKAGES:
+            found: object = note
+            return found
+    if get_origin(annotation) is Literal:
+        return None
+    return next(filter(None, map(unheard_note, get_args(annotation))), None)
 
 
 def is_field_default(value: object) -> bool:

@@ -13,7 +13,7 @@ import logging
 import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import Generic, Literal, TypeAlias, TypeVar, assert_never
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -30,8 +30,10 @@ from raxol_mcp.server.definitions import (
     ResourceTemplate,
     Tool,
 )
-from raxol_mcp.server.templates import Template
 from raxol_mcp.server.uris import ascii_uri
+
+if TYPE_CHECKING:
+    from raxol_mcp.server.templates import Template
 
 __all__ = ["Action", "Listener", "Page", "Registry"]
 
@@ -231,6 +233,8 @@ class Registry:
         """
         matchers = self._matchers
         if matchers is None:
+            from raxol_mcp.server.templates import Template  # few servers have one
+
             with self._lock:
                 matchers = self._matchers = tuple(
                     (Template(listed.uri_template), listed) for listed in self._templates.listed
@@ -275,12 +279,6 @@ class Registry:
                 raise BadCursor
             places, found, more = shelf.after(after, limit)
         return Page(kind, [*found], places, places[-1] if more else None)
-
-    def cursor_after(self, definition: Definition) -> str | None:
-        """Return the cursor behind a listed entry; None when it is no longer registered."""
-        with self._lock:
-            place = self._shelf(definition.kind).places.get(definition.key)
-        return None if place is None else cursor_of(definition.kind, place)
 
     # -- inside
 

@@ -27,6 +27,7 @@ from raxol_mcp.server.content import (
     to_plain,
 )
 from raxol_mcp.server.hints import MISSING
+from raxol_mcp.server.rounds import InputRequired
 from raxol_mcp.server.schema import describe, references
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult
 
@@ -37,10 +38,12 @@ __all__ = ["Returns", "returns_from_schema", "returns_of"]
 
 _PREFIX: Final = "#/$defs/"
 _CONTENT: Final = frozenset({Text, Image, Audio, EmbeddedResource, ResourceLink})
-# What promises nothing that a schema could say: text, content items, nothing, anything.
-_UNSTRUCTURED: Final = _CONTENT | {str, type(None), ToolResult, object}
-_SPECIAL: Final = (None, Any, MISSING, Never, NoReturn)
+# Values that say themselves what they are, whatever else the tool promised.
+_WHOLE: Final = _CONTENT | {ToolResult, InputRequired}
+_ANYTHING: Final = (Any, object)
+_NOTHING: Final = (None, MISSING, Never, NoReturn)
 _SEQUENCES: Final = frozenset({list, tuple})
+_UNIONS: Final = (typing.Union, types.UnionType)
 
 
 class Returns:
@@ -134,37 +137,44 @@ def _compiled(schema: JSONObject) -> Validator:
 
 def _promised(annotation: object) -> object:
     """Return the type that a schema can describe, or MISSING."""
-    if any(annotation is special for special in _SPECIAL):
+    if any(annotation is special for special in (*_ANYTHING, *_NOTHING)):
         return MISSING
     origin = get_origin(annotation)
     if origin is None:
-        return MISSING if annotation in _UNSTRUCTURED else annotation
+        return MISSING if annotation in (str, type(None)) or _is_whole(annotation) else annotation
     arguments = get_args(annotation)
     if origin is typing.Annotated:
         inner = _promised(arguments[0])
         return annotation if inner is arguments[0] else inner
     if origin in (Awaitable, Coroutine):
         return _promised(arguments[-1])
-    if origin in _SEQUENCES and any(item in _CONTENT for item in arguments):
+    if _is_whole(annotation):
         return MISSING
-    if origin in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         return _promised_union(annotation, arguments)
     return annotation
 
 
+def _is_whole(annotation: object) -> bool:
+    """Say whether this is a type of content, or a list in which there may be content."""
+    origin = get_origin(annotation)
+    if origin in _SEQUENCES:
+        members = [
+            inner
+            for item in get_args(annotation)
+            for inner in (get_args(item) if get_origin(item) in _UNIONS else (item,))
+        ]
+        return any(member in _CONTENT for member in members)
+    return origin is None and annotation in _WHOLE
+
+
 def _promised_union(annotation: object, arguments: tuple[object, ...]) -> object:
-    if all(_promised(item) is MISSING for item in arguments):
+    kept = tuple(item for item in arguments if not _is_whole(item))
+    if any(item in _ANYTHING for item in kept) or not set(kept) - {str, type(None)}:
         return MISSING
-    kept = [
-        item
-        for item in arguments
-        if item in (str, type(None)) or _promised(item) is not MISSING or item is object
-    ]
-    if len(kept) == len(arguments):
-        return annotation
-    # What is left may itself be text or nothing beside the structured type: `Point | str`.
-    union: object = operator.getitem(typing.Union, tuple(kept))
-    return union
+    # Text and nothing stay beside a structured type: `Point | None` is one or the other.
+    union: object = operator.getitem(typing.Union, kept)
+    return annotation if len(kept) == len(arguments) else union
 
 
 def _rooted(schema: JSONObject, definitions: JSONObject) -> tuple[JSONObject, bool]:
@@ -187,7 +197,7 @@ def _used(root: JSONObject, definitions: JSONObject) -> JSONObject:
     for item in pending:  # grows while it is walked
         for place in references(item):
             name = str(place["$ref"]).removeprefix(_PREFIX)
-            if name not in names:
+            if name in definitions and name not in names:  # else a default that looks like one
                 names.add(name)
                 pending.append(definitions[name])
     return {name: value for name, value in definitions.items() if name in names}

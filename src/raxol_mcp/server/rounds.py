@@ -8,8 +8,9 @@ round.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from raxol_mcp.core.outcomes import Asked
 from raxol_mcp.core.peers import Capability
@@ -21,8 +22,7 @@ __all__ = ["Elicit", "ElicitUrl", "InputRequired", "ListRoots", "Sample"]
 _MAX_REQUESTS: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Elicit:
+class Elicit(msgspec.Struct, frozen=True):
     """Ask the human to fill in a form. `requested_schema` is a flat object of primitives.
 
     The answer is the `ElicitResult` object: `{"action": "accept", "content": {...}}`, or another
@@ -38,8 +38,7 @@ class Elicit:
         return Question(key, "elicitation/create", params, Capability.FORM)
 
 
-@dataclass(frozen=True, slots=True)
-class ElicitUrl:
+class ElicitUrl(msgspec.Struct, frozen=True):
     """Send the human to a web page (2025-11-25 and later). `accept` means they agreed to go.
 
     `elicitation_id` names it in the handshake era; the stateless era has no such field.
@@ -60,8 +59,7 @@ class ElicitUrl:
         return Question(key, "elicitation/create", params, Capability.URL)
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """Let the client's model complete something. `params` are those of `sampling/createMessage`.
 
     The answer is the `CreateMessageResult` object.
@@ -79,8 +77,7 @@ class Sample:
         return Question(key, "sampling/createMessage", self.params, needs)
 
 
-@dataclass(frozen=True, slots=True)
-class ListRoots:
+class ListRoots(msgspec.Struct, frozen=True):
     """Ask the client for its roots. The answer is `{"roots": [...]}`."""
 
     def question(self, key: str) -> Question:
@@ -88,8 +85,7 @@ class ListRoots:
         return Question(key, "roots/list", {}, Capability.ROOTS)
 
 
-@dataclass(frozen=True, slots=True)
-class InputRequired:
+class InputRequired(msgspec.Struct, frozen=True):
     """Return this from a tool, resource or prompt to be run again with answers.
 
     `requests` maps a key of your own to what to ask; the answers are in `Context.answers` under

@@ -27,11 +27,11 @@ from raxol_mcp.core.effects import (
     StopWorker,
 )
 from raxol_mcp.core.outcomes import Failed, Outcome, Stopped
-from raxol_mcp.server.threads import Threads
 
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
     from raxol_mcp.core.server import ServerCore
+    from raxol_mcp.server.threads import Threads
     from raxol_mcp.wire.jsonrpc import Failure, Outgoing, RequestId, Response
 
 __all__ = ["ServerRuntime", "Sink"]
@@ -78,7 +78,7 @@ class ServerRuntime:
         observe: Callable[[str, dict[str, object]], None] | None = None,
     ) -> None:
         self.core = core
-        self.threads = Threads()
+        self._threads: Threads | None = None
         self._execute = execute
         self._observe = observe
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -244,7 +244,12 @@ class ServerRuntime:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(ending.settle, result, failure)
 
-        self.threads.submit(function, done, context=copy_context())
+        threads = self._threads
+        if threads is None:
+            from raxol_mcp.server.threads import Threads  # a server may never block
+
+            threads = self._threads = Threads()
+        threads.submit(function, done, context=copy_context())
         return await self._until(ending, None)
 
     async def until_ended(self, future: asyncio.Future[T], hurry: Callable[[], None]) -> T:

@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.pydantic_types import ModelClass, is_model, is_validating_dataclass
+from raxol_mcp.server.pydantic_types import (
+    ModelClass,
+    is_model,
+    is_validating_dataclass,
+    unheard_note,
+)
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 __all__ = ["Described", "UnsupportedType", "describe", "references", "simple_schema"]
 
 # Ours. Types such as `int | None` are met again and again; user classes are never kept here.
 _MAX_KEPT: Final = 1_024
+_MAX_REASON: Final = 300
 
 _REFERENCE: Final = "#/$defs/{name}"
 _PREFIX: Final = "#/$defs/"
@@ -84,13 +90,10 @@ def describe(annotations: Sequence[object], *, closed: bool) -> Described:
         return Described([schema for schema in known if schema is not None], {})
     models = _Models()
     try:
-        schemas, definitions = _generated(annotations, models)
+        schemas, definitions = _generated(annotations, models, closed=closed)
     except UnsupportedType:
         _blame(annotations)
         raise
-    if closed:
-        _close(definitions)
-    models.settle(schemas, definitions, mode="validation" if closed else "serialization")
     if not definitions:
         for annotation, schema in zip(annotations, schemas, strict=True):
             _keep(annotation, schema)
@@ -110,20 +113,23 @@ def references(schema: object) -> Iterator[JSONObject]:
 
 
 def _generated(
-    annotations: Sequence[object], models: _Models
+    annotations: Sequence[object], models: _Models, *, closed: bool
 ) -> tuple[list[JSONObject], JSONObject]:
     try:
-        generated, definitions = msgspec.json.schema_components(
+        generated, components = msgspec.json.schema_components(
             annotations, schema_hook=models.schema_of, ref_template=_REFERENCE
         )
         for annotation in annotations:
             msgspec.json.Decoder(annotation)  # refuses what the conversion would refuse later
-            if "pydantic" in sys.modules:
-                _refuse_validating_dataclasses(msgspec.inspect.type_info(annotation))
-    except (TypeError, ValueError, NameError, AttributeError) as error:
+            if "annotated_types" in sys.modules:  # pydantic imports it
+                _refuse_unheard(annotation)
+        schemas, definitions = list(generated), dict(components)
+        if closed:
+            _close(definitions)
+        models.settle(schemas, definitions, mode="validation" if closed else "serialization")
+    except Exception as error:  # msgspec's, pydantic's, or of the user's own classes
         raise UnsupportedType(_reason(error, models.refused)) from error
-    # The types of msgspec's stub are wider than what it builds.
-    return list(generated), dict(definitions)
+    return schemas, definitions
 
 
 def _reason(error: Exception, refused: type | None) -> str:
@@ -131,7 +137,7 @@ def _reason(error: Exception, refused: type | None) -> str:
         return f"{refused.__module__}.{refused.__qualname__} has no form in JSON; {_ADVICE}"
     if isinstance(error, NameError):
         return f"the name {error.name!r} in it cannot be resolved; import it at module level"
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split())[:_MAX_REASON]
     return f"{text.removesuffix('is not supported').rstrip(' -')}; {_ADVICE}"
 
 
@@ -139,7 +145,7 @@ def _blame(annotations: Sequence[object]) -> None:
     """Describe one type after the other, so that the error tells which one is to blame."""
     for index, annotation in enumerate(annotations):
         try:
-            _generated([annotation], _Models())
+            _generated([annotation], _Models(), closed=True)
         except UnsupportedType as error:
             raise UnsupportedType(str(error), index) from error.__cause__
 
@@ -151,7 +157,11 @@ def _close(definitions: JSONObject) -> None:
 
 
 def _keep(annotation: object, schema: JSONObject) -> None:
-    if len(_kept) < _MAX_KEPT:
+    # Other metadata says something about a parameter, which its reader must get to see.
+    noted = get_origin(annotation) is Annotated and not all(
+        isinstance(note, msgspec.Meta) for note in get_args(annotation)[1:]
+    )
+    if len(_kept) < _MAX_KEPT and not noted:
         try:
             _kept[annotation] = schema
         except TypeError:  # unhashable metadata
@@ -213,22 +223,25 @@ def _free_name(name: str, definitions: JSONObject) -> str:
     return found
 
 
-def _refuse_validating_dataclasses(shape: msgspec.inspect.Type) -> None:
-    pending: list[object] = [shape]
+def _refuse_unheard(annotation: object) -> None:
+    """Refuse what pydantic would check and msgspec does not, in a type and in its classes."""
+    from dataclasses import is_dataclass  # loaded already by whoever has one
+
+    pending: list[object] = [annotation, msgspec.inspect.type_info(annotation)]
     seen: set[int] = set()
     for item in pending:  # grows while it is walked
         if isinstance(item, tuple):
             pending.extend(item)
-        elif (
-            isinstance(item, msgspec.inspect.Type | msgspec.inspect.Field) and id(item) not in seen
-        ):
-            seen.add(id(item))
-            if isinstance(item, msgspec.inspect.DataclassType):
-                _refuse_validating(item.cls)
-            pending.extend(getattr(item, name) for name in item.__struct_fields__)
-
-
-def _refuse_validating(type_: type) -> None:
-    if is_validating_dataclass(type_):
-        name = type_.__name__
-        raise TypeError(f"{name} is a pydantic dataclass, whose checks would be left out")
+        elif isinstance(item, msgspec.inspect.Type | msgspec.inspect.Field):
+            if id(item) not in seen:
+                seen.add(id(item))
+                pending.extend(getattr(item, name) for name in item.__struct_fields__)
+        elif isinstance(item, type):
+            if is_validating_dataclass(item):
+                name = item.__name__
+                raise TypeError(f"{name} is a pydantic dataclass, whose checks would be left out")
+            if is_dataclass(item) or is_typeddict(item) or hasattr(item, "__struct_fields__"):
+                pending.extend(get_type_hints(item, include_extras=True).values())
+        elif (note := unheard_note(item)) is not None:
+            kind = type(note).__name__
+            raise TypeError(f"{kind} of pydantic would be left out there: use msgspec.Meta")

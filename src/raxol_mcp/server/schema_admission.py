@@ -64,16 +64,17 @@ def _judge_size(schema: JSONObject) -> None:
     # a million times.
     level: list[object] = [schema]
     seen = 0
-    for _ in range(_MAX_DEPTH + 1):
-        seen += len(level)
-        if not level or seen > _MAX_BYTES:
-            break
-        level = [
+    for _ in range(_MAX_DEPTH):
+        below = [
             inner
             for item in level
             if isinstance(item, dict | list | tuple)
             for inner in (item.values() if isinstance(item, dict) else item)
         ]
+        seen += len(below)
+        level = [item for item in below if isinstance(item, dict | list | tuple)]
+        if not level or seen > _MAX_BYTES:
+            break
     else:
         raise ConfigurationError(f"the JSON Schema is nested deeper than {_MAX_DEPTH}")
     try:

@@ -20,7 +20,7 @@ from raxol_mcp.server.authorizer import ALLOW, AskHuman, Authorizer, Deny, decid
 from raxol_mcp.server.callbacks import CallbackFailed, Callbacks, CircuitOpen, is_async
 from raxol_mcp.server.content import prompt_payload, resource_contents
 from raxol_mcp.server.context import Context
-from raxol_mcp.server.cursors import BadCursor, place_of
+from raxol_mcp.server.cursors import BadCursor, cursor_of, place_of
 from raxol_mcp.server.definitions import Definition, Fault, Kind, Prompt, Reference
 from raxol_mcp.server.rounds import InputRequired
 from raxol_mcp.server.tools import context_of
@@ -186,26 +186,26 @@ class Surface:
     async def _visible_tools(self, call: Call, after: int) -> tuple[list[Definition], str | None]:
         """List the tools this caller may call: what would be asked about or denied is hidden."""
         items: list[Definition] = []
-        place = after
+        shown = looked_at = after
         while True:
-            page = self._registry.page(Kind.TOOLS, place, TOOLS_PER_TURN)
+            page = self._registry.page(Kind.TOOLS, looked_at, TOOLS_PER_TURN)
             allowed = await self._allowed(call, page)
-            for item, visible in zip(page.items, allowed, strict=True):
+            for item, place, visible in zip(page.items, page.places, allowed, strict=True):
                 if visible:
                     if len(items) == self._page_size:
-                        return items, self._registry.cursor_after(items[-1])
+                        return items, cursor_of(Kind.TOOLS, shown)
                     items.append(item)
+                    shown = place
             if page.after is None:
                 return items, None
-            place = page.after
+            looked_at = page.after
             await asyncio.sleep(0)
 
     async def _allowed(self, call: Call, page: Page) -> list[bool]:
         authorizer = self._authorizer
-        context = context_of(call)
-        names = [item.key for item in page.items]
         verdicts: list[bool] = []
-        for name in names:
+        for item in page.items:
+            name, context = item.key, context_of(call)  # one each: an authorizer may keep it
             decision = decide_now(authorizer, name, {}, context)
             if decision is None:
                 decision = await decide(authorizer, name, {}, context, self._runtime.in_thread)
@@ -220,7 +220,8 @@ class Surface:
         if resource is not None:
             found: Callable[[Context], object] = resource.callback
             mime_type, fault, isolation = resource.mime_type, resource.fault, resource.isolation
-            key, asynchronous = ("resource", uri), is_async(resource.callback)
+            key = (resource.kind.value, resource.key)
+            asynchronous = is_async(resource.callback)
         else:
             match = self._registry.match_template(uri)
             if match is None:
@@ -231,7 +232,8 @@ class Surface:
             callback = template.callback
             found = lambda context: callback(variables, context)  # noqa: E731  # a closure, used once
             mime_type, fault, isolation = template.mime_type, template.fault, template.isolation
-            key, asynchronous = ("resource", template.uri_template), is_async(callback)
+            key = (template.kind.value, template.key)
+            asynchronous = is_async(callback)
         value = await self._run(call, key, found, fault, asynchronous and isolation != "thread")
         if isinstance(value, InputRequired):
             return value.asked(None)
@@ -250,7 +252,7 @@ class Surface:
         callback, arguments = prompt.callback, call.arguments
         value = await self._run(
             call,
-            ("prompt", prompt.name),
+            (prompt.kind.value, prompt.key),
             lambda context: callback(arguments, context),
             prompt.fault,
             is_async(callback) and prompt.isolation != "thread",

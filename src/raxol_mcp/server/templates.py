@@ -152,7 +152,7 @@ class Template:
 def _template_problem(literals: list[str], expressions: list[str]) -> str | None:
     if not expressions:
         return "it holds no variable, so it is a resource"
-    if SCHEME.match(literals[0]) is None:
+    if re.match(SCHEME, literals[0]) is None:
         return "it must begin with a scheme, like file: or mem:"
     for literal in literals:
         bad = bad_character(literal)

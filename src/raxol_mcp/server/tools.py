@@ -50,11 +50,11 @@ UnknownToolReply = Callable[[str], "str | None | Awaitable[str | None]"]
 
 def context_of(call: Call) -> AuthorizationContext:
     """Write what an authorizer may know of a caller: facts of the server's own, nothing else."""
-    peer = call.peer
+    facts = call.facts
     return {
-        "connection": peer.connection,
-        "transport": peer.facts.transport,
-        "principal": peer.facts.principal,
+        "connection": call.peer.connection,
+        "transport": facts.transport,
+        "principal": facts.principal,
     }
 
 
@@ -164,7 +164,7 @@ class Tools:
                 return Unacceptable(str(error))
         if tool.timeout is not None:
             runtime.perform(runtime.core.limited(call, tool.timeout, runtime.now()))
-        key = ("tool", tool.name)
+        key = (tool.kind.value, tool.name)
         try:
             if prepared.target is not None:
                 payload = await self._callbacks.run_in_process(

@@ -10,12 +10,13 @@ from typing import Final
 
 __all__ = ["SCHEME", "ascii_uri", "bad_character", "uri_problem"]
 
-SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+# Compiled at their first use and kept by `re`: a server that starts without resources has none.
+SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.\-]*:"
 
 # RFC 3986 §2: what no URI holds anywhere. Letters beyond ASCII are judged apart: an expression
-# that knows them takes milliseconds to compile, at every start.
-_BAD = re.compile(r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})")
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+# that knows them takes milliseconds to compile.
+_BAD: Final = r"[^!#$&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~%]|%(?![0-9A-Fa-f]{2})"
+_BEYOND_ASCII: Final = r"[^\x00-\x7f]+"
 
 
 def ascii_uri(uri: str) -> str:
@@ -26,7 +27,8 @@ def ascii_uri(uri: str) -> str:
     """
     if uri.isascii():
         return uri
-    return _BEYOND_ASCII.sub(
+    return re.sub(
+        _BEYOND_ASCII,
         # Half a surrogate pair is no character; it becomes an escape that is not UTF-8.
         lambda part: "".join(f"%{byte:02X}" for byte in part[0].encode("utf-8", "surrogatepass")),
         uri,
@@ -40,13 +42,13 @@ def bad_character(text: str) -> str | None:
             # Blanks, controls and half pairs: nothing that is a letter to anybody.
             if character > "\x7f" and not character.isprintable():
                 return character
-    bad = _BAD.search(ascii_uri(text))
+    bad = re.search(_BAD, ascii_uri(text))
     return None if bad is None else bad[0]
 
 
 def uri_problem(uri: str) -> str | None:
     """Say why `uri` cannot be the URI of a resource, or None."""
-    scheme = SCHEME.match(uri)
+    scheme = re.match(SCHEME, uri)
     if scheme is None:
         return "it must begin with a scheme, like file: or mem:"
     if scheme.end() == len(uri):
