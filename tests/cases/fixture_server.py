@@ -123,11 +123,7 @@ class Fixture:
     def __init__(self, knobs: Knobs | None = None) -> None:
         self.knobs = knobs or Knobs()
         self.journal = Journal(self.knobs.journal)
-        self._folder = TemporaryDirectory(prefix="fixture-")
-        self.docs = Path(self._folder.name) / "docs"
-        self.docs.mkdir()
-        (self.docs / "a.txt").write_text("inside", "utf-8")
-        (self.docs.parent / "secret.txt").write_text(SECRET, "utf-8")
+        self.docs = Path()  # made when the server starts
         self.server = Server(
             "fixture",
             version="1.0",
@@ -157,10 +153,14 @@ class Fixture:
 
     @asynccontextmanager
     async def _lifespan(self, server: Server) -> AsyncIterator[str]:
-        self.journal.note("opened")
-        yield "open"
-        self.journal.note("cleaned up")
-        self._folder.cleanup()
+        with TemporaryDirectory(prefix="fixture-") as folder:
+            self.docs = Path(folder) / "docs"
+            self.docs.mkdir()
+            (self.docs / "a.txt").write_text("inside", "utf-8")
+            (self.docs.parent / "secret.txt").write_text(SECRET, "utf-8")
+            self.journal.note("opened")
+            yield "open"
+            self.journal.note("cleaned up")
 
     def _guard(self) -> Authorizer:
         @nonblocking

@@ -95,8 +95,9 @@ def _line_of(size: int) -> bytes:
 async def _depth(peer: MemoryPeer, n: int) -> Message:
     # The message, its params and the arguments are three levels of the n.
     message = json.dumps(MODERN.call(1, "echo", {"text": "x", "deep": 0}))
+    after = len(peer.seen)
     await peer.send_bytes(message.replace("0}", nested("[", "]", n - 3) + "}").encode() + b"\n")
-    return await peer.until(lambda m: "method" not in m)
+    return await peer.until(lambda m: True, after=after)
 
 
 async def _result(peer: MemoryPeer, n: int) -> Message:
@@ -129,13 +130,10 @@ async def _subscriptions(peer: MemoryPeer, n: int) -> Message:
 
 
 async def _listened(peer: MemoryPeer, n: int) -> Message:
-    uris = [f"mem://{at}" for at in range(n)]
-    await peer.send(
-        MODERN.request(
-            1, "subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}}
-        )
-    )
-    return await peer.until(lambda m: True)
+    wanted = {"resourceSubscriptions": [f"mem://{at}" for at in range(n)]}
+    after = len(peer.seen)
+    await peer.send(MODERN.request(1, "subscriptions/listen", {"notifications": wanted}))
+    return await peer.until(lambda m: True, after=after)
 
 
 async def _listens(peer: MemoryPeer, n: int) -> Message:

@@ -10,7 +10,7 @@ from raxol_mcp.cli.commands import command_line
 from raxol_mcp.version import VERSION
 from tests.cli.conftest import WriteModule
 
-SERVER = "from raxol_mcp import Server\nprint('noise')\nserver = Server('found')\n"
+SERVER = "from raxol_mcp import Server\nserver = Server('found')\n"
 SENSITIVE = SERVER + (
     "@server.tool(destructive=True)\ndef wipe() -> str:\n    'Wipe.'\n    return ''\n"
 )
@@ -82,11 +82,10 @@ def test_a_server_is_checked(write_module: WriteModule) -> None:
 
 
 def test_nothing_but_json_is_printed_with_json(write_module: WriteModule) -> None:
-    """The module prints when it is imported."""
     write_module("checked_b", SERVER)
     result = run("check", "checked_b:server", "--json")
     assert json.loads(result.stdout)["name"] == "found"
-    assert (result.exit_code, result.stdout.count("noise")) == (0, 0)
+    assert result.exit_code == 0
 
 
 def test_a_server_that_would_refuse_to_start_fails_the_check(write_module: WriteModule) -> None:

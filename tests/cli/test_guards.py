@@ -9,7 +9,6 @@ from raxol_mcp import ConfigurationError, Limits, MemoryTransport, Server, allow
 from raxol_mcp.cli.guards import Guards
 from tests.cli.conftest import WriteModule
 
-
 Asked = tuple[str, dict[str, object]]
 
 

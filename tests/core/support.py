@@ -258,7 +258,6 @@ class World:
         assert len(ledger.parking) <= limits.max_parked_elicitations_total
         assert max(slots.values(), default=0) <= limits.in_flight_share
         assert max(places.values(), default=0) <= limits.parked_share
-        assert not self.working or ledger.deadlines.earliest is not None or ledger.stopping
 
     def wind_down(self) -> str:
         """Take every connection away and end every worker; return what is left, as `repr`."""

@@ -175,7 +175,7 @@ class World:
         self.history: deque[tuple[object, ...]] = deque(maxlen=40)
         self._serial = 0
         self._ended: deque[Owed] = deque(maxlen=4)
-        self._stuck: Owed | None = None
+        self._stuck: Hashable = None
 
     # -- choosing -----------------------------------------------------------------------------
 
@@ -473,19 +473,19 @@ class World:
     # -- workers ------------------------------------------------------------------------------
 
     def act_sticks(self) -> None:
-        """A worker hangs, mostly one of the share with the most parked calls; or the last goes on.
+        """The workers of the share with the most parked calls hang; or they go on.
 
         Whoever is approved in that share then waits, while others come and go.
         """
-        self._stuck = None
-        ((fullest, _),) = self.oracle.places().most_common(1) or [(None, 0)]
-        working = [owed for owed in self.oracle.working if owed.share == fullest]
-        if working and self.choose.chance(70):
-            self._stuck = self.pick(working)
+        self._stuck = None if self.choose.chance(25) else self._fullest()
+
+    def _fullest(self) -> Hashable:
+        ((share, _),) = self.oracle.places().most_common(1) or [(None, 0)]
+        return share
 
     def act_report(self) -> None:
         """A worker ends."""
-        working = [owed for owed in self.oracle.working if owed is not self._stuck]
+        working = [owed for owed in self.oracle.working if owed.share != self._stuck]
         if not working:
             return
         owed = self.pick(working)
@@ -498,7 +498,7 @@ class World:
         able = [
             owed
             for owed in self.oracle.working
-            if owed is not self._stuck
+            if owed.share != self._stuck
             and (owed.stage is Stage.OVER or owed.method in ("tools/call", "resources/read"))
         ]
         fresh = [owed for owed in able if self.oracle.may_ask(owed) and not owed.stateless]
@@ -647,7 +647,7 @@ class World:
         ]
         readable = [(ask_id, owed) for ask_id, owed in open_ids if not owed.connection.deaf]
         if readable and self.choose.chance(40):
-            ((fullest, _),) = oracle.places().most_common(1) or [(None, 0)]
+            fullest = self._fullest()
             readable = [one for one in readable if one[1].share == fullest] or readable
         if readable:
             ask_id, owed = self.pick(readable)
@@ -800,7 +800,7 @@ MOODS: Final[tuple[dict[str, int], ...]] = (
     {"act_ask": 60, "act_report": 6, "act_answer": 3, "act_wait": 1, "act_tick": 0},
     {"act_ask": 60, "act_report": 6, "act_answer": 3, "act_wait": 1, "act_tick": 0},
     {"act_answer": 60, "act_report": 3, "act_stray_answer": 10, "act_retry": 25, "act_wait": 2},
-    {"act_answer": 60, "act_report": 0, "act_ask": 3, "act_wait": 0, "act_tick": 0},
+    {"act_answer": 40, "act_report": 0, "act_sticks": 6, "act_wait": 0, "act_tick": 0},
     {"act_listen": 50, "act_report": 40, "act_news": 10, "act_asks_midway": 20, "act_says": 20},
     {},
     {"act_wait": 25, "act_tick": 12, "act_gone": 4, "act_client_cancels": 8},

@@ -54,7 +54,8 @@ class _CommandLine(click.Group):
     ) -> NoReturn:
         extra["standalone_mode"] = False
         try:
-            code = super().main(args, prog_name or "raxol-mcp", **extra)  # type: ignore[call-overload]  # as above
+            # Not the name of the file, which is `__main__.py` for `python -m`.
+            code = super().main(args, prog_name or self.name, **extra)  # type: ignore[call-overload]  # as above
         except click.UsageError as error:
             path = "raxol-mcp" if error.ctx is None else error.ctx.command_path
             code = _failed(f"{error.format_message().rstrip('.')}; see {path} --help", USAGE)
@@ -71,7 +72,7 @@ class _CommandLine(click.Group):
         sys.exit(code)
 
 
-@click.group(cls=_CommandLine, invoke_without_command=True)
+@click.group("raxol-mcp", cls=_CommandLine, invoke_without_command=True)
 @click.version_option(VERSION, message=f"raxol-mcp {VERSION}")
 @click.pass_context
 def command_line(context: click.Context) -> int | None:

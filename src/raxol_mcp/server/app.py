@@ -282,7 +282,7 @@ class Server(Declarations, Port):
             }
             self._processes = Processes(
                 self.limits.max_in_flight,
-                sorted(modules),
+                ["raxol_mcp.server.process_entry", *sorted(modules)],
                 max_result_bytes=self.limits.max_result_bytes,
             )
         return self._processes
