@@ -14,16 +14,16 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-__all__ = ["HANDSHAKE", "STATELESS", "Message", "Peer"]
+__all__ = ["HANDSHAKE", "META", "STATELESS", "WHO", "Message", "Peer"]
 
 Message: TypeAlias = dict[str, object]
 
 HANDSHAKE: Final = "2025-11-25"
 STATELESS: Final = "2026-07-28"
-_WHO: Final[Message] = {"name": "bench", "version": "0"}
-_META: Final[Message] = {
+WHO: Final[Message] = {"name": "bench", "version": "0"}
+META: Final[Message] = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
-    "io.modelcontextprotocol/clientInfo": _WHO,
+    "io.modelcontextprotocol/clientInfo": WHO,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 _ENDS_WITHIN: Final = 10.0
@@ -108,18 +108,16 @@ class Peer(asyncio.SubprocessProtocol):
         """Send a request; the future gets the whole response."""
         self._last_id += 1
         if self.era == STATELESS:
-            params["_meta"] = _META
+            params["_meta"] = META
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[self._last_id] = future
         self.send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         return future
 
     async def initialize(self, **capabilities: Message) -> Message:
-        """Send `initialize`, also in the stateless era, where it greets all the same."""
-        era, self.era = self.era, HANDSHAKE
+        """Open the session of the handshake era."""
         answer = await self.request(
-            "initialize", protocolVersion=HANDSHAKE, capabilities=capabilities, clientInfo=_WHO
+            "initialize", protocolVersion=HANDSHAKE, capabilities=capabilities, clientInfo=WHO
         )
-        self.era = era
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer

@@ -23,13 +23,13 @@ def schema(**properties: object) -> dict[str, object]:
 
 def definitions(further: int) -> list[dict[str, object]]:
     """Write the list of tools."""
-    tools: list[dict[str, object]] = [
-        {"name": "echo", "description": "Echo.", "inputSchema": schema(text={"type": "string"})}
-    ]
     more = schema(a={"type": "integer"}, b={"type": "string", "default": "x"})
-    for number in range(further):
-        tools.append({"name": f"tool_{number:05d}", "description": FURTHER, "inputSchema": more})
-    return tools
+    tools: list[dict[str, object]] = [
+        {"name": f"tool_{number:05d}", "description": FURTHER, "inputSchema": more}
+        for number in range(further)
+    ]
+    echo = schema(text={"type": "string"})
+    return [{"name": "echo", "description": "Echo.", "inputSchema": echo}, *tools]
 
 
 async def echo(text: str) -> str:

@@ -396,6 +396,23 @@ class Client:
         assert self.subscription is not None, "not subscribed"
         return [found for push in self.subscription.taken() if (found := wire(push)) is not None]
 
+    def end(self) -> None:
+        """End the connection."""
+        assert self.subscription is not None, "not subscribed"
+        self.subscription.end()
+
+    def why_ended(self) -> str | None:
+        """Say why the connection ended; None while it lives."""
+        assert self.subscription is not None, "not subscribed"
+        return self.subscription.reason
+
+    async def next_push(self) -> Json:
+        """Wait for the next push."""
+        assert self.subscription is not None, "not subscribed"
+        push = wire(await self.subscription.next())
+        assert push is not None
+        return push
+
     def prompt(self) -> Json:
         """Take the one push there is, which must be a question."""
         pushes = self.pushes()
@@ -448,19 +465,17 @@ class Question:
             **changes,
         }
 
-    async def answered(self, *results: object) -> Json | None:
+    async def answered(self, *given: object) -> Json | None:
         """Answer every request in order; return what the call is answered in the end."""
         if self._handle is None:
-            answers = dict(zip(self.requests, results, strict=True))
+            answers = dict(zip(self.requests, given, strict=True))
             return await self.client.ask("tools/call", self.retry(answers))
+        *results, last = given
         pushed = self.reply
-        for left, result in enumerate(results, 1 - len(results)):
+        for result in results:
             await self.client.answer(pushed, result)
-            if left:
-                await settled()
-                (pushed,) = self.client.pushes()
-        await settled()
-        assert self._handle.done()
+            pushed = await self.client.next_push()
+        await self.client.answer(pushed, last)
         return wire(await self._handle)
 
 

@@ -43,6 +43,9 @@ from raxol_mcp import (
 from raxol_mcp.server.authorizer import Decision
 from raxol_mcp.transports.stdio import Ended
 
+if os.environ.get("FIXTURE_BANNER"):
+    print("BANNER")  # noqa: T201  # what a case is about: a module that prints when it is imported
+
 ADMIN = "admin"
 SECRET = "the planted secret"
 INSTRUCTIONS = "Read first — then call ✓"
@@ -70,7 +73,6 @@ class Knobs:
     stdio: Mapping[str, int | float] = field(default_factory=dict)
     closed: bool = False
     page_size: int = 100
-    banner: str = ""
 
 
 class Journal:
@@ -433,6 +435,12 @@ def _asking(fixture: Fixture) -> None:
         return "deleted"
 
 
+def waits_elsewhere(ms: int) -> str:
+    """Wait in a process of its own."""
+    time.sleep(ms / 1000)
+    return "waited"
+
+
 def _starting(fixture: Fixture) -> None:
     server, note = fixture.server, fixture.journal.note
 
@@ -449,6 +457,8 @@ def _starting(fixture: Fixture) -> None:
         subprocess.run(["sh", "-c", "echo CHILD; cat"], check=True)
         sys.stdout.write("NO NEWLINE")
         return "quiet"
+
+    server.tool(isolation="process")(waits_elsewhere)
 
     @server.tool
     def git_diff(target: Target) -> str:
@@ -634,11 +644,14 @@ def _guarded(fixture: Fixture) -> None:
         return [SECRET]
 
 
+def server() -> Server:
+    """Make the server for `raxol-mcp serve`."""
+    return Fixture().server
+
+
 def main(argv: list[str]) -> int:
     """Serve over stdio; the exit code is 0 when the client ended it."""
     knobs = Knobs(**json.loads(argv[0])) if argv else Knobs()
-    if knobs.banner:
-        print(knobs.banner)  # noqa: T201  # what the case is about
     fixture = Fixture(knobs)
     ended = asyncio.run(serve_stdio(fixture.server, **knobs.stdio))  # type: ignore[arg-type]  # as Limits
     return 0 if ended in (Ended.INPUT_ENDED, Ended.OUTPUT_CLOSED) else 1

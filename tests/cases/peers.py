@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 FIXTURE: Final = Path(__file__).with_name("fixture_server.py")
 ROOT: Final = Path(__file__).parents[2]
-# Seconds; on the virtual loop they take no time.
+# Seconds.
 BOUND: Final = 20.0
 
 
@@ -75,6 +75,8 @@ def same_id(message: Message, id: object) -> bool:
 class Peer(ABC):
     """One connection. `seen` is every message that came, in order."""
 
+    bound = BOUND
+
     def __init__(self) -> None:
         self.seen: list[Message] = []
         self.ended = False
@@ -95,7 +97,7 @@ class Peer(ABC):
 
     async def until(self, fits: Callable[[Message], bool], *, after: int = 0) -> Message:
         """Wait for the first message that fits, among those from number `after` on."""
-        async with asyncio.timeout(BOUND):
+        async with asyncio.timeout(self.bound):
             while True:
                 for at in range(after, len(self.seen)):
                     if fits(self.seen[at]):
@@ -131,7 +133,7 @@ class Peer(ABC):
 
     def told(self, method: str) -> list[Message]:
         """Every notification of a method so far, as its params."""
-        found = [m["params"] for m in self.seen if m.get("method") == method and "id" not in m]
+        found = [m.get("params", {}) for m in self.seen if m.get("method") == method and "id" not in m]
         return cast(list[Message], found)
 
     def _take(self, message: Message) -> None:
@@ -145,6 +147,8 @@ class Peer(ABC):
 
 class MemoryPeer(Peer):
     """A connection within this process. Messages pass through bytes, bytes through the framing."""
+
+    bound = 100_000.0  # on virtual time
 
     def __init__(self, fixture: Fixture, *, principal: str | None = None) -> None:
         super().__init__()
@@ -175,7 +179,7 @@ class MemoryPeer(Peer):
     async def finish(self) -> int:
         if self.transport.closed is None:
             self.transport.end_input()
-            async with asyncio.timeout(BOUND):
+            async with asyncio.timeout(self.bound):
                 while self.fixture.server.outstanding(self.transport.connection):
                     await asyncio.sleep(0.001)
             await asyncio.sleep(0)
@@ -271,9 +275,15 @@ class StdioPeer(Peer):
 
     @classmethod
     async def start(
-        cls, knobs: Knobs | None = None, *, environment: dict[str, str] | None = None
+        cls,
+        knobs: Knobs | None = None,
+        *,
+        environment: dict[str, str] | None = None,
+        command: Sequence[str] | None = None,
     ) -> StdioPeer:
-        """Start the fixture with three pipes of its own, in a session of its own."""
+        """Start the fixture, or another Python command line, with pipes and a session of its own."""
+        if command is None:
+            command = [str(FIXTURE), json.dumps(asdict(knobs or Knobs()))]
         loop = asyncio.get_running_loop()
         read_end, write_end = os.pipe()
         stderr = TemporaryFile()  # noqa: SIM115  # closed by `kill`
@@ -281,12 +291,11 @@ class StdioPeer(Peer):
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                str(FIXTURE),
-                json.dumps(asdict(knobs or Knobs())),
+                *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=write_end,
                 stderr=stderr,
-                env={**os.environ, "PYTHONPATH": path, **(environment or {})},
+                env={**os.environ, "PYTHONUNBUFFERED": "", "PYTHONPATH": path, **(environment or {})},
                 start_new_session=True,
             )
         finally:
@@ -352,6 +361,10 @@ class StdioPeer(Peer):
         self.process.stdin.write(data)
         async with asyncio.timeout(BOUND):
             await self.process.stdin.drain()
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, and only it."""
+        self.process.send_signal(number)
 
     def close_input(self) -> None:
         """Close its stdin."""

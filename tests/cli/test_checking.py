@@ -102,15 +102,19 @@ def test_in_production_the_network_gates_refuse(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_tool_that_cannot_be_served_is_a_refusal() -> None:
+    """A definition alone, with a callback that no other process could find."""
     server = Server()
-    remote = {"$ref": "https://example.com/schema"}
-    schema: dict[str, object] = {"type": "object", "properties": {"a": remote}}
     server.registry.register(
-        Tool(name="remote", description="Remote.", input_schema=schema, callback=lambda a, c: "")
+        Tool(
+            name="lost",
+            description="Lost.",
+            input_schema={"type": "object"},
+            callback=lambda arguments, context: "",
+            isolation="process",
+        )
     )
-    report = report_of(server)
-    (refusal,) = report["refusals"]
-    assert refusal.startswith("the tool 'remote' cannot be served: ")
+    (refusal,) = report_of(server)["refusals"]
+    assert refusal.startswith("the tool 'lost' cannot be served: ")
 
 
 def test_a_report_for_people_says_what_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:

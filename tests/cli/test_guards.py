@@ -132,6 +132,16 @@ def test_bounds_that_contradict_the_servers_own_are_refused() -> None:
         Guards(max_in_flight=3).apply(server)
 
 
+def test_a_server_that_has_started_keeps_its_guards_and_bounds() -> None:
+    async def started() -> None:
+        async with Server() as server:
+            for change in (Guards(allow_all_tools=True), Guards(max_in_flight=3)):
+                with pytest.raises(ConfigurationError, match="has started"):
+                    change.apply(server)
+
+    asyncio.run(started())
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -59,8 +59,13 @@ def pipes() -> Iterator[Pipes]:
 
 
 def request(id: int, name: str) -> object:
-    """Call a tool."""
-    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}}
+    """Call a tool, in the stateless era: nothing comes before it."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": name, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
 
 
 def server_of(function: Callable[..., object]) -> Server:
@@ -100,7 +105,10 @@ def test_a_client_that_is_cut_off_is_a_failure(
             server.notify("notifications/resources/list_changed")
         return "flooded"
 
-    assert pipes.serve(server, request(1, "flood"), end_input=False) == 1
+    # A client of the handshake era: the other one is told nothing that it did not ask for.
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    greeting = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    assert pipes.serve(server, greeting, request(1, "flood"), end_input=False) == 1
     assert "serving ended: the peer lets broadcasts pile up" in caplog.text
 
 

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from raxol_mcp.core.calls import Call
 from raxol_mcp.core.effects import (
+    Disconnect,
     Effect,
     Push,
     Record,
@@ -63,7 +64,8 @@ def _result(result: object) -> Fact:
     own = ("resultType", "ttlMs", "cacheScope")
     rest: JSONObject = {name: value for name, value in result.items() if name not in own}
     meta = rest.pop("_meta")
-    assert isinstance(meta, dict) and META_SERVER_INFO in meta, "the server says who it is"
+    assert isinstance(meta, dict), meta
+    assert META_SERVER_INFO in meta, "the server says who it is"
     meta = {name: value for name, value in meta.items() if name != META_SERVER_INFO}
     return _told({**rest, "_meta": meta} if meta else rest, stateless=True)
 
@@ -72,7 +74,8 @@ def _told(result: JSONObject, *, stateless: bool) -> Fact:
     if result.get("isError") is not True or not result.get("content"):
         return ("value", stateless, result)
     content = result["content"]
-    assert set(result) == {"content", "isError"} and isinstance(content, list), result
+    assert set(result) == {"content", "isError"}, result
+    assert isinstance(content, list), content
     (item,) = content
     text = item["text"]
     assert item == {"type": "text", "text": text}, item
@@ -113,7 +116,8 @@ def read_effect(
             return ("resolve", owed_of(effect.call), effect.key, effect.answer)
         case Record():
             return ("record", effect.event)
-    raise AssertionError(f"nobody asked for {effect}")
+        case Disconnect():
+            return ("disconnect", effect.connection)
 
 
 def _lane(fact: Fact) -> Fact:

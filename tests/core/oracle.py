@@ -46,6 +46,7 @@ from raxol_mcp.core.server import ServerCore
 from raxol_mcp.wire.jsonrpc import (
     Batch,
     Failure,
+    Ignored,
     Incoming,
     Invalid,
     JSONObject,
@@ -66,6 +67,7 @@ from tests.core.facts import ANYTHING, Fact, read_effect, same
 
 __all__ = ["Connection", "Oracle", "Owed", "Sealed", "Stage", "Witness"]
 
+DIRECT: Final = ConnectionFacts()  # nothing is known of who sends without a sink
 TOO_MANY_HERE: Final = "too many elicitations pending"
 TOO_MANY_ON_SERVER: Final = "too many elicitations pending on this server"
 STATE_REFUSED: Final = "requestState is not valid for this request"
@@ -97,7 +99,7 @@ class Connection:
     """One connection: what it said and what its transport knows."""
 
     name: Hashable
-    facts: ConnectionFacts = ConnectionFacts()
+    facts: ConnectionFacts = DIRECT
     open: bool = False
     deaf: bool = False  # its input has ended
     greeted: bool = False
@@ -321,14 +323,17 @@ class Oracle:
 
     def _learn_question(self, message: Request) -> None:
         ask_id, params = message.id, message.params or {}
-        assert isinstance(ask_id, str) and ask_id.startswith("raxol-elicit-"), ask_id
+        assert isinstance(ask_id, str), ask_id
+        assert ask_id.startswith("raxol-elicit-"), ask_id
         assert len(ask_id) >= len("raxol-elicit-") + 16, "an id that cannot be guessed"
         assert ask_id not in self.ask_ids, "an id is given once"
         self.ask_ids[ask_id] = str(params.get("message"))
 
     def _learn_token(self, sealed: Sealed | None, token: object) -> None:
         assert sealed is not None, "a token that nobody had to hand out"
-        assert isinstance(token, str) and token.isascii() and len(token) <= 4096, token
+        assert isinstance(token, str), token
+        assert token.isascii(), token
+        assert len(token) <= 4096, "a token longer than the bound"
         assert all(other.text != token for other in self.tokens[-8:]), "a token is made once"
         sealed.text = token
         self.tokens.append(sealed)
@@ -406,7 +411,7 @@ class Oracle:
         }
         assert stats == counts, f"{stats} should be {counts}"
         slots, parks = core.ledger.shares()
-        assert slots == shares and parks == places, "the server counts for the wrong share"
+        assert (slots, parks) == (shares, places), "the server counts for the wrong share"
         self.witness.check(self.live, len(self.working))
         deadline, due_at = core.next_deadline, min(waits, default=math.inf)
         assert (math.inf if deadline is None else deadline) <= due_at, "a deadline would be missed"
@@ -526,6 +531,8 @@ class Oracle:
                 self._client_cancelled(connection, (message.params or {}).get("requestId"))
             case Response() | Failure():
                 self._answered(connection, message)
+            case Notification() | Ignored():
+                pass
         self._say(connection, None, via, caller)
 
     @staticmethod
@@ -996,9 +1003,7 @@ class Oracle:
         owed.midway[key] = (label_of(question), due_at)
         self._ask(owed, question, key)
 
-    def _answer_midway(
-        self, owed: Owed, key: str, answer: Response | Failure | None
-    ) -> None:
+    def _answer_midway(self, owed: Owed, key: str, answer: Response | Failure | None) -> None:
         self.tally["midway unanswered" if answer is None else "midway answered"] += 1
         label, _ = owed.midway.pop(key)
         del self.questions[label]
@@ -1206,7 +1211,9 @@ class Witness:
             elif isinstance(effect, StartWorker):
                 assert effect.call not in self.workers, "one worker at a time"
                 self.workers.add(effect.call)
-                assert len(self.workers) <= self.limits.max_in_flight, "beyond the cap, for a moment"
+                assert len(self.workers) <= self.limits.max_in_flight, (
+                    "beyond the cap, for a moment"
+                )
             elif isinstance(effect, StopWorker):
                 assert effect.call in self.workers - self.stopped, "a worker is stopped once"
                 self.stopped.add(effect.call)
@@ -1216,4 +1223,3 @@ class Witness:
         assert len(self.workers) == workers
         waiting = {owed.caller for owed in live if owed.via is not Via.PUSH}
         assert waiting == set(self.replies), "somebody waits for nothing"
-

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import count
 
 from raxol_mcp.core.calls import Call, CallState, Via
 from raxol_mcp.core.effects import (
+    Disconnect,
     Effect,
     Push,
     Record,
@@ -23,7 +24,7 @@ from raxol_mcp.core.effects import (
 )
 from raxol_mcp.core.eras import Identity
 from raxol_mcp.core.limits import Limits
-from raxol_mcp.core.outcomes import Asked, Outcome, Returned
+from raxol_mcp.core.outcomes import Asked, Granted, Outcome, Returned
 from raxol_mcp.core.peers import ConnectionFacts
 from raxol_mcp.core.questions import Question, approval
 from raxol_mcp.core.seal import Seal
@@ -84,7 +85,7 @@ class World:
     def greet(
         self,
         connection: Hashable = "a",
-        capabilities: JSONObject = ASKABLE,
+        capabilities: Mapping[str, object] = ASKABLE,
         version: str = "2025-11-25",
     ) -> list[tuple[object, ...]]:
         """Send `initialize`."""
@@ -93,7 +94,7 @@ class World:
             {"id": f"initialize {connection}", "method": "initialize", "params": params}, connection
         )
 
-    def ready(self, *connections: Hashable, capabilities: JSONObject = ASKABLE) -> World:
+    def ready(self, *connections: Hashable, capabilities: Mapping[str, object] = ASKABLE) -> World:
         """Open connections and initialize them; by default they can be asked for forms."""
         for connection in connections:
             self.open(connection)
@@ -144,22 +145,32 @@ class World:
         connection: Hashable = "a",
         *,
         method: str = "tools/call",
-        capabilities: JSONObject = ASKABLE,
-        meta: JSONObject | None = None,
+        params: Mapping[str, object] | None = None,
+        capabilities: Mapping[str, object] = ASKABLE,
+        meta: Mapping[str, object] | None = None,
         via: Via = Via.PUSH,
         caller: object = None,
-        **params: object,
     ) -> list[tuple[object, ...]]:
         """Send a request of the stateless era; a `tools/call` of `delete` unless it says more."""
-        if method == "tools/call":
-            params = {"name": "delete", "arguments": {}, **params}
-        params["_meta"] = {
-            META_VERSION: "2026-07-28",
-            META_CLIENT_CAPABILITIES: capabilities,
-            **(meta or {}),
-        }
-        message = {"id": id, "method": method, "params": params}
+        own = {META_VERSION: "2026-07-28", META_CLIENT_CAPABILITIES: capabilities, **(meta or {})}
+        named = {"name": "delete", "arguments": {}} if method == "tools/call" else {}
+        message = {"id": id, "method": method, "params": {**named, **(params or {}), "_meta": own}}
         return self.send(message, connection, via=via, caller=caller)
+
+    def listens(
+        self,
+        id: object,
+        wanted: Mapping[str, object],
+        connection: Hashable = "a",
+        *,
+        via: Via = Via.PUSH,
+        caller: object = None,
+    ) -> list[tuple[object, ...]]:
+        """Send a `subscriptions/listen` and let all of it be honoured."""
+        params = {"notifications": wanted}
+        method = "subscriptions/listen"
+        self.stateless(id, connection, method=method, params=params, via=via, caller=caller)
+        return self.ends(id, Granted(dict(wanted)), connection)
 
     def ends(
         self, id: object, outcome: Outcome, connection: Hashable = "a"
@@ -171,7 +182,7 @@ class World:
     def returns(
         self, id: object, text: str = "done", connection: Hashable = "a"
     ) -> list[tuple[object, ...]]:
-        """Let the worker of a tool end with a text, written for the call's era like a shell does."""
+        """Let the worker of a tool end with a text, written for the call's era as a shell does."""
         payload: JSONObject = {"content": [{"type": "text", "text": text}]}
         call = self.calls[connection, id]
         return self.ends(id, Returned(call.era.complete(payload)), connection)
@@ -310,13 +321,16 @@ def _plain(effect: Effect) -> tuple[object, ...]:
             return ("resolve", call.id, key, written(answer))
         case Record(event, fields):
             return ("record", event, fields)
-    return ("disconnect", effect.connection, effect.reason)
+        case Disconnect(connection, reason):
+            return ("disconnect", connection, reason)
 
 
 # -- the messages the core writes, for the right-hand side of tests -------------------------------
 
 
-def push(connection: Hashable, message: JSONObject, about: object = "same") -> tuple[object, ...]:
+def push(
+    connection: Hashable, message: Mapping[str, object], about: object = "same"
+) -> tuple[object, ...]:
     """A push; `about` is the message's own id unless it is given."""
     return ("push", connection, message, message.get("id") if about == "same" else about)
 
@@ -342,7 +356,9 @@ def busy(id: object, scope: str) -> JSONObject:
     return text_result(id, text, failed=True)
 
 
-def error(id: object, code: int, message: str, data: JSONObject | None = None) -> JSONObject:
+def error(
+    id: object, code: int, message: str, data: Mapping[str, object] | None = None
+) -> JSONObject:
     """A JSON-RPC error."""
     body: JSONObject = {"code": code, "message": message}
     return {"id": id, "error": body if data is None else {**body, "data": data}}

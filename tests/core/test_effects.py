@@ -52,7 +52,8 @@ def test_the_union_is_closed_and_whole() -> None:
 def test_effects_are_compared_by_what_they_say() -> None:
     assert one_of_each() == one_of_each()
     assert Push("a", PING, 7) != Push("a", PING, 7, droppable=True)
-    assert StopWorker(CALL) != StartWorker(CALL, Job.RUN)
+    stop: Effect = StopWorker(CALL)
+    assert stop != StartWorker(CALL, Job.RUN)
 
 
 @pytest.mark.parametrize("effect", one_of_each(), ids=lambda effect: type(effect).__name__)

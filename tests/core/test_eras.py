@@ -72,10 +72,11 @@ def test_each_era_must_say_for_itself(question: str) -> None:
     era = Era(IDENTITY)
     request, peer = Request(1, "ping"), peer_with()
     call = call_with(peer, HANDSHAKE)
-    arguments = {"refusal": (peer, request, None), "complete": ({},)}.get(question, (call,))
+    arguments: tuple[object, ...] = {"refusal": (peer, request, None), "complete": ({},)}.get(
+        question, (call,)
+    )
     with pytest.raises(NotImplementedError):
         getattr(era, question)(*arguments)
-    era.admit(call)  # the only one with nothing to say
 
 
 # -- the handshake --------------------------------------------------------------------------------
@@ -194,7 +195,7 @@ def test_instructions_are_told_when_there_are_any() -> None:
 def test_a_greeting_that_is_wanted_comes_first(
     method: str, greeted: bool, code: int | None
 ) -> None:
-    """A stateless client that forgot its metadata learns what was missing (MCP 2026-07-28 basic)."""
+    """A stateless client that forgot its metadata learns what was missing."""
     peer = peer_with(greeting_required=True)
     peer.greeted = greeted
     found = refusal(HANDSHAKE, peer, method)
@@ -341,7 +342,6 @@ def test_a_request_speaks_for_itself(
     peer.capabilities, peer.log_severity = FORM | Capability.SAMPLING, 5
     extra: JSONObject = {META_CLIENT_CAPABILITIES: capabilities}
     call = call_with(peer, STATELESS, extra if level is None else {**extra, META_LOG_LEVEL: level})
-    STATELESS.admit(call)
     assert (STATELESS.may_ask(call), STATELESS.log_severity(call)) == (may_ask, severity)
 
 
@@ -375,7 +375,7 @@ def test_every_result_says_what_it_is_and_who_sent_it(
 
 @pytest.mark.parametrize(("cache_ttl", "milliseconds"), [(0.0, 0), (1.5, 1500), (60, 60_000)])
 def test_what_may_be_cached_says_how_long(cache_ttl: float, milliseconds: int) -> None:
-    """MCP 2026-07-28 server/utilities/caching: both fields; never "public", lists differ by caller."""
+    """MCP 2026-07-28 server/utilities/caching: both fields; lists differ by caller."""
     era = StatelessEra(Identity(cache_ttl=cache_ttl))
     result = era.complete({"tools": []}, cached=True)
     assert (result["ttlMs"], result["cacheScope"]) == (milliseconds, "private")

@@ -21,7 +21,7 @@ def test_every_bound_is_a_count_or_a_duration() -> None:
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:
-    """Raxol MCP 2.8.0 §Elicitation, §Client capabilities, §Callback isolation; rulings §Messages."""
+    """Raxol MCP 2.8.0 §Elicitation, §Client capabilities, §Callback isolation; sizes are ours."""
     limits = Limits()
     assert (limits.max_in_flight, limits.in_flight_share) == (32, 16)
     assert (limits.max_parked_elicitations_total, limits.parked_share) == (256, 32)
@@ -106,7 +106,7 @@ def test_only_the_two_shares_may_be_left_open(name: str) -> None:
 def test_a_share_above_its_total_refuses_to_start(options: dict[str, int], message: str) -> None:
     """Raxol MCP 2.8.0: the server refuses to start if it does."""
     with pytest.raises(ConfigurationError) as refused:
-        Limits(**options)  # type: ignore[arg-type]  # mypy does not see which options these are
+        Limits(**options)
     assert str(refused.value) == message
 
 

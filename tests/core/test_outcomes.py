@@ -65,7 +65,7 @@ def test_every_report_ends_the_call_or_parks_it(
     world = World().ready("a")
     params = {"name": "delete"} if method == "tools/call" else {"uri": "file:///a"}
     if stateless:
-        world.stateless(7, method=method, **params)
+        world.stateless(7, method=method, params=params)
     else:
         world.send({"id": 7, "method": method, "params": params})
     call = world.calls["a", 7]

@@ -93,7 +93,11 @@ def test_what_a_revision_does_not_have_cannot_be_declared_in_it(
     version: str, found: Capability
 ) -> None:
     """MCP basic/lifecycle: only what was negotiated is used. Elicitation: rulings §Asking."""
-    declared = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+    declared: JSONObject = {
+        "elicitation": {"form": {}, "url": {}},
+        "sampling": {"tools": {}},
+        "roots": {},
+    }
     assert capabilities_of(declared, version=version) == found
 
 
@@ -210,7 +214,8 @@ def test_who_takes_a_connection_over_inherits_nothing() -> None:
     peers.discard(peer)
     assert peers.find("a") is peer, "a call of it goes on"
     assert (peer.open, peer.greeted, peer.silent, peer.stateless) == (False,) * 4
-    assert (peer.capabilities, peer.version, peer.log_severity) == (None, None, 1)
+    after: tuple[object, ...] = (peer.capabilities, peer.version, peer.log_severity)
+    assert after == (None, None, 1)
     assert (peer.subscriptions, peers.declared) == (set(), 0)
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from raxol_mcp.core.peers import Capability
 from raxol_mcp.core.questions import APPROVAL_KEY, Question, approval
+from raxol_mcp.wire.jsonrpc import JSONObject
 
-FORM = {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}
+FORM: JSONObject = {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}
 APPROVAL = approval("Delete it?", "delete")
 CONSENT = Question("answer", "elicitation/create", FORM, Capability.FORM, consent=True)
 ROUND = Question("who", "elicitation/create", FORM, Capability.FORM)

@@ -110,7 +110,9 @@ def test_each_listen_of_a_connection_hears_for_itself() -> None:
 def test_a_notification_of_a_listen_names_it(id: int | str, meta: object) -> None:
     """MCP 2026-07-28 basic/patterns/subscribe: the id of the listen, with its JSON type."""
     call = listen(peer_with(), id)
-    params = {"uri": "file:///a"} if meta is None else {"uri": "file:///a", "_meta": meta}
+    params: JSONObject = {"uri": "file:///a"}
+    if meta is not None:
+        params["_meta"] = meta
     before = dict(params)
     kept = {"example.com/a": 1} if meta == {"example.com/a": 1} else {}
     assert stamped(call, UPDATED, params) == Notification(

@@ -16,16 +16,73 @@ from typing import Final
 
 from tests.core.world import ACTS, MOODS, PROFILES, World, Wrong
 
-__all__ = ["Dice", "SEEN", "walk"]
+__all__ = ["SEEN", "Dice", "walk"]
 
-SEGMENT_STEPS: Final = 1_000
+SEGMENT_STEPS: Final = 2_000
 MOOD_STEPS: Final = 80
+
+# What a walk of some ten thousand steps has to meet: one that does not proves little.
+SEEN: Final = (
+    "evicted",
+    "equally full",
+    "too many elicitations pending",
+    "too many elicitations pending on this server",
+    "approved at once",
+    "approved waits",
+    "approved passed over",
+    "approved got its slot",
+    "dropped approved",
+    "dropped listening",
+    "dropped parked",
+    "dropped working",
+    "cancelled approved",
+    "cancelled listening",
+    "cancelled parked",
+    "cancelled working",
+    "cancelled by the client",
+    "expired approved",
+    "expired parked",
+    "expired working",
+    "late report",
+    "late answer",
+    "stolen answer",
+    "answered by an error",
+    "user accept",
+    "user cancel",
+    "user decline",
+    "user declined",
+    "next question",
+    "busy server",
+    "busy connection",
+    "cannot be asked",
+    "duplicate id",
+    "reopened",
+    "survived",
+    "capabilities evicted",
+    "midway answered",
+    "midway unanswered",
+    "asked after the end",
+    "sealed yes",
+    "sealed no",
+    "asked again",
+    "token expired",
+    "token forged",
+    "token of another request",
+    "token replayed",
+    "too many listens",
+    "too many rounds",
+    "too many subscriptions",
+    "heard",
+    "retracted",
+    "notifications/message",
+    "notifications/progress",
+)
 
 
 class Dice:
     """Chance from a seed."""
 
-    def __init__(self, seed: object) -> None:
+    def __init__(self, seed: str) -> None:
         self._random = random.Random(seed).random
 
     def below(self, number: int) -> int:
@@ -37,46 +94,44 @@ class Dice:
         return self._random() * 100 < percent
 
 
-# What a walk of some thousand steps has to meet: one that does not proves little.
-SEEN: Final = ()
-
-
 def walk(steps: int, seed: int) -> Counter[str]:
-    """Walk at least `steps` steps through one world after the other; return what was met.
+    """Walk at least `steps` steps, through one world after the other; return what was met.
 
     Raises Wrong where the core and the oracle differ.
     """
     met: Counter[str] = Counter()
-    names = list(ACTS)
-    moods = [list(accumulate({**ACTS, **mood}.values())) for mood in MOODS]
     segment = 0
     while met["steps"] < steps:
-        dice = Dice(f"{seed}/{segment}")
-        chooser = random.Random(f"{seed}/{segment}/acts")
-        world = World(dice, PROFILES[segment % len(PROFILES)])
+        world = World(Dice(f"{seed}/{segment}"), PROFILES[segment % len(PROFILES)])
         goal = min(SEGMENT_STEPS, steps - met["steps"])
         try:
-            mood = moods[0]
-            while world.steps < goal:
-                if chooser.random() < 1 / MOOD_STEPS:
-                    mood = chooser.choice(moods)
-                (name,) = chooser.choices(names, cum_weights=mood)
-                getattr(world, name)()
-                met["full slots"] += len(world.oracle.working) >= world.limits.max_in_flight
-                places = world.oracle.places().total()
-                met["full places"] += places >= world.limits.max_parked_elicitations_total
+            _live(world, goal, random.Random(f"{seed}/{segment}/acts"), met)
             world.finish()
         except Wrong as error:
-            raise Wrong(f"seed {seed}, segment {segment}\n{error}") from error
+            after = met["steps"] + world.steps
+            raise Wrong(f"after {after} steps, seed {seed}, segment {segment}\n{error}") from error
         met["steps"] += world.steps
         met.update(world.oracle.tally)
         segment += 1
     return met
 
 
+def _live(world: World, steps: int, chooser: random.Random, met: Counter[str]) -> None:
+    acts = [getattr(world, name) for name in ACTS]
+    moods = [list(accumulate({**ACTS, **mood}.values())) for mood in MOODS]
+    mood, limits, oracle = moods[0], world.limits, world.oracle
+    while world.steps < steps:
+        if chooser.random() < 1 / MOOD_STEPS:
+            mood = chooser.choice(moods)
+        (act,) = chooser.choices(acts, cum_weights=mood)
+        act()
+        met["full slots"] += len(oracle.working) >= limits.max_in_flight
+        met["full places"] += oracle.places().total() >= limits.max_parked_elicitations_total
+
+
 def main() -> int:
     """Walk, and say what was met."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.core.walk", description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -84,7 +139,7 @@ def main() -> int:
     try:
         met = walk(options.steps, options.seed)
     except Wrong as error:
-        print(f"WRONG: {error}")
+        print(f"WRONG {error}")
         return 1
     seconds = time.perf_counter() - started_at
     for name, count in sorted(met.items()):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from raxol_mcp.core.calls import Via
@@ -48,7 +47,7 @@ from raxol_mcp.wire.jsonrpc import (
 from raxol_mcp.wire.meta import META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_VERSION
 from tests.core.oracle import Connection, Oracle, Owed, Sealed, Stage
 
-__all__ = ["ACTS", "MOODS", "PROFILES", "Chooser", "Wrong", "World"]
+__all__ = ["ACTS", "MOODS", "PROFILES", "Chooser", "World", "Wrong"]
 
 T = TypeVar("T")
 
@@ -94,7 +93,7 @@ CHANGES: Final = (
     "notifications/resources/list_changed",
     "notifications/resources/updated",
 )
-SMALL: Final = {"max_client_capabilities": 7, "max_subscriptions": 2, "max_listens": 1}
+SMALL: Final = {"max_client_capabilities": 7, "max_subscriptions": 1, "max_listens": 1}
 # Small, so that the server is full most of the time. The fractions keep a call's timeout and its
 # question's from ending at the same instant: their order is nobody's promise.
 PROFILES: Final = (
@@ -146,14 +145,6 @@ class Chooser(Protocol):
 
 class Wrong(AssertionError):
     """The core and the oracle differ, or the core broke. Says what happened before."""
-
-
-@dataclass(slots=True)
-class _Asking:
-    """A question for which an id was given: open or over."""
-
-    id: str
-    connection: Hashable
 
 
 class World:
@@ -278,19 +269,37 @@ class World:
             for name in NAMES
             if name not in self.oracle.connections or not self.oracle.connections[name].open
         ]
-        if not closed and not self.choose.chance(10):
-            return
+        if closed or self.choose.chance(5):
+            self._do_open(self.pick(closed or NAMES), self._facts())
+
+    def _facts(self) -> ConnectionFacts:
         principal = self.pick(PRINCIPALS)
-        facts = ConnectionFacts(
-            "test", principal, share=principal, greeting_required=self.choose.chance(30)
-        )
-        self._do_open(self.pick(closed or NAMES), facts)
+        share = "team" if self.choose.chance(15) else principal
+        greets = self.choose.chance(30)
+        return ConnectionFacts("test", principal, share=share, greeting_required=greets)
+
+    def act_takes_over(self) -> None:
+        """Another client takes a connection over on which a call goes on: it inherits nothing."""
+        name = self.pick(NAMES)
+        params = self._params()
+        if self.choose.chance(50):
+            params["_meta"] = self._meta()
+        via = self.pick((Via.REPLY, Via.HANDLE))
+        self._receive(name, Request(self._new_request_id(), "tools/call", params), via)
+        if self.choose.chance(50):
+            self._do_gone(name)
+        self._do_open(name, self._facts())
+        survived = [owed for owed in self.oracle.connections[name].live.values() if owed.worker]
+        if survived and self.choose.chance(60):
+            owed = self.pick(survived)
+            asks = self.choose.chance(60) and owed.is_tool
+            self._end_worker(owed, self._questions(owed) if asks else self._outcome(owed))
 
     def act_greet(self) -> None:
         """Somebody sends initialize: mostly who did not yet."""
         ungreeted = [one.name for one in self._open() if not one.greeted]
         name = self.pick(ungreeted) if ungreeted else self._some_connection()
-        if not ungreeted and self.choose.chance(40):
+        if not ungreeted and self.choose.chance(20):
             name = f"direct-{self.choose.below(3)}"
         capabilities = self.pick(CAPABILITIES[: 4 if self.choose.chance(90) else None])
         version = self.pick(VERSIONS[: 3 if self.choose.chance(85) else None])
@@ -301,11 +310,14 @@ class World:
         """A sink ends."""
         known = self._open()
         if len(known) > 3:
-            self._do_gone(self.pick(known).name)
+            self._do_gone(self.pick([one for one in known if one.deaf] or known).name)
 
     def act_hang_up(self) -> None:
-        """A POST whose answer is sent is over; now and then one whose client did not wait."""
-        posts = [one for one in self._open() if str(one.name).startswith("post")]
+        """A POST whose answer is sent is over; now and then one whose client did not wait.
+
+        So is a pipe whose input has ended, once the calls that ran are answered.
+        """
+        posts = [one for one in self._open() if one.deaf or str(one.name).startswith("post")]
         done = [one for one in posts if not one.live]
         if done or (posts and self.choose.chance(10)):
             self._do_gone(self.pick(done or posts).name)
@@ -367,7 +379,8 @@ class World:
     def _post(self) -> str:
         principal = self.pick(PRINCIPALS)
         name = f"post-{self._next()}"
-        facts = ConnectionFacts("http", principal, share=principal or "anonymous")
+        share = "team" if self.choose.chance(15) else principal or "anonymous"
+        facts = ConnectionFacts("http", principal, share=share)
         self._do_open(name, facts)
         return name
 
@@ -377,14 +390,19 @@ class World:
         method = self.pick(methods)
         params: JSONObject | None = {"name": "p", "uri": self.pick(("u1", "u2"))}
         if self.choose.chance(15):
-            params = self.pick((None, {}, {"name": 1, "uri": None}, {"name": "p", "arguments": 3}))
+            broken: tuple[JSONObject | None, ...] = (
+                None,
+                {},
+                {"name": 1, "uri": None},
+                {"name": "p", "arguments": 3},
+            )
+            params = self.pick(broken)
         if self.choose.chance(40):
             meta = self._meta()
             if self.choose.chance(20):
-                broken: JSONObject = {META_VERSION: self.pick((1, "2025-11-25", "2026-07-28"))}
-                broken[META_CLIENT_CAPABILITIES] = self.pick((None, {}, []))
-                broken[META_LOG_LEVEL] = self.pick(("info", "loud", 3))
-                meta = broken
+                meta[META_VERSION] = self.pick((1, "2025-11-25", "2026-07-28"))
+                meta[META_CLIENT_CAPABILITIES] = self.pick((None, {}, []))
+                meta[META_LOG_LEVEL] = self.pick(("info", "loud", 3))
             params = {**(params or {}), "_meta": meta}
         self._receive(self._some_connection(), Request(self._new_request_id(), method, params))
 
@@ -399,7 +417,7 @@ class World:
                 "logging/setLevel",
             )
         )
-        uri = self.pick(("u1", "u2", "u3", "x" * 9000))
+        uri = "x" * 9000 if self.choose.chance(5) else self.pick(("u1", "u2"))
         params: JSONObject = {"uri": uri, "level": self.pick(("debug", "error", "loud"))}
         if method == "subscriptions/listen":
             params = {"notifications": {}, "_meta": self._meta()}
@@ -407,19 +425,17 @@ class World:
 
     def act_junk(self) -> None:
         """Something that is no request, or none that can be served."""
-        message: Incoming = self.pick(
-            (
-                Notification("notifications/initialized", None),
-                Notification("tools/call", {"name": "t1"}),
-                Ignored("blank line"),
-                Invalid(Failure(None, -32700, "Parse error")),
-                Invalid(Failure(self._new_request_id(), -32602, "params must be an object")),
-                Response(self._new_request_id(), YES),
-                Response("raxol-elicit-guess", YES),
-                Failure(None, -32603, "what?"),
-            )
+        messages: tuple[Incoming, ...] = (
+            Notification("notifications/initialized", None),
+            Notification("tools/call", {"name": "t1"}),
+            Ignored("blank line"),
+            Invalid(Failure(None, -32700, "Parse error")),
+            Invalid(Failure(self._new_request_id(), -32602, "params must be an object")),
+            Response(self._new_request_id(), YES),
+            Response("raxol-elicit-guess", YES),
+            Failure(None, -32603, "what?"),
         )
-        self._receive(self._some_connection(), message)
+        self._receive(self._some_connection(), self.pick(messages))
 
     def act_batch(self) -> None:
         """An array: only 2025-03-26 knows them."""
@@ -440,6 +456,8 @@ class World:
 
     def _target(self, name: Hashable) -> object:
         one = self.oracle.connections.get(name)
+        if one is not None and 1 in one.live and self.choose.chance(30):
+            return self.pick((True, 1.0, "1"))
         if one is not None and one.live and self.choose.chance(80):
             return self.pick(list(one.live))
         return self.pick((*POOL_IDS, *TARGETS_NOT_IDS))
@@ -462,13 +480,17 @@ class World:
     def act_caller_cancels(self) -> None:
         """Whoever made a request wants it no more, or has ended."""
         owed = self._some_call()
-        if owed is not None and owed.call is not None:
-            call = owed.call
-            self._step(
-                ("cancelled", owed),
-                lambda: self.core.cancelled(call, self.now),
-                lambda: self.oracle.cancelled(owed),
-            )
+        if owed is not None:
+            self._do_cancel(owed)
+
+    def _do_cancel(self, owed: Owed) -> None:
+        call = owed.call
+        assert call is not None, "who is chosen here has a handle"
+        self._step(
+            ("cancelled", owed),
+            lambda: self.core.cancelled(call, self.now),
+            lambda: self.oracle.cancelled(owed),
+        )
 
     # -- workers ------------------------------------------------------------------------------
 
@@ -536,7 +558,7 @@ class World:
         if self.choose.chance(50):
             allowed = {"promptsListChanged": True, "resourcesListChanged": False}
         if self.choose.chance(60):
-            allowed["resourceSubscriptions"] = self.pick((["u1"], ["u1", "u2"], ["a", "b", "c"]))
+            allowed["resourceSubscriptions"] = self.pick((["u1"], ["u2"], ["a", "b"]))
         return Granted(allowed)
 
     def _questions(self, owed: Owed) -> Outcome:
@@ -602,10 +624,13 @@ class World:
     def act_says(self) -> None:
         """A running tool reports progress, or logs; so may one that is over."""
         owed = self._some_call()
+        tracked = [one for one in self.oracle.working if one.meta.get("progressToken") is not None]
+        if tracked and self.choose.chance(60):
+            owed = self.pick(tracked)
         if owed is None or owed.call is None:
             return
         call = owed.call
-        if self.choose.chance(60):
+        if self.choose.chance(70):
             progress = self.pick((0.5, 1, 2, 3, math.nan, math.inf))
             message = self.pick((None, "half"))
             total = self.pick((None, 4))
@@ -638,20 +663,29 @@ class World:
         return YES if self.choose.chance(yes_percent) else self.pick(NOT_YES)
 
     def act_answer(self) -> None:
-        """An open question is answered by whom it was put to; often for the fullest share."""
+        """An open question is answered by whom it was put to."""
+        open_questions = self._open_questions()
+        if open_questions:
+            ask_id, owed = self.pick(open_questions)
+            self._receive(owed.connection.name, self._answer(ask_id))
+
+    def act_yes_to_all(self) -> None:
+        """The fullest share hears yes and has no slot: all it has parked waits, approved."""
+        self._stuck = fullest = self._fullest()
+        for _ in range(9):
+            asked = [one for one in self._open_questions() if one[1].share == fullest]
+            if asked:
+                ask_id, owed = asked[0]
+                self._receive(owed.connection.name, Response(ask_id, YES))
+
+    def _open_questions(self) -> list[tuple[str, Owed]]:
         oracle = self.oracle
-        open_ids = [
+        found = [
             (ask_id, oracle.questions[label][0])
             for ask_id, label in oracle.ask_ids.items()
             if label in oracle.questions
         ]
-        readable = [(ask_id, owed) for ask_id, owed in open_ids if not owed.connection.deaf]
-        if readable and self.choose.chance(40):
-            fullest = self._fullest()
-            readable = [one for one in readable if one[1].share == fullest] or readable
-        if readable:
-            ask_id, owed = self.pick(readable)
-            self._receive(owed.connection.name, self._answer(ask_id))
+        return [(ask_id, owed) for ask_id, owed in found if not owed.connection.deaf]
 
     def _answer(self, ask_id: RequestId) -> Message:
         if self.choose.chance(8):
@@ -669,7 +703,10 @@ class World:
         """A sealed question comes back: with answers, without, replayed, changed or swapped."""
         if not self.oracle.tokens:
             return
-        sealed = self.pick(self.oracle.tokens[-8:])
+        tokens = self.oracle.tokens[-8:]
+        wall_now = self.now + WALL_OFFSET
+        usable = [one for one in tokens if not one.spent and wall_now < one.expires_at]
+        sealed = self.pick(usable if usable and self.choose.chance(60) else tokens)
         params = dict(sealed.request.params or {})
         params["_meta"] = self._meta()
         params["requestState"] = self._token(sealed)
@@ -726,9 +763,7 @@ class World:
         self._tick()
 
     def _tick(self) -> None:
-        self._step(
-            ("tick",), lambda: self.core.tick(self.now), self.oracle.tick, ticked=True
-        )
+        self._step(("tick",), lambda: self.core.tick(self.now), self.oracle.tick, ticked=True)
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -748,13 +783,7 @@ class World:
         for one in self._open():
             self._do_gone(one.name)
         for owed in list(self.oracle.live):  # listens of callers without a connection
-            call = owed.call
-            assert call is not None and owed.stage is Stage.LISTENING
-            self._step(
-                ("cancelled", owed),
-                lambda call=call: self.core.cancelled(call, self.now),  # type: ignore[misc]
-                lambda owed=owed: self.oracle.cancelled(owed),  # type: ignore[misc]
-            )
+            self._do_cancel(owed)
         self._nothing_is_left()
 
     def _nothing_is_left(self) -> None:
@@ -769,7 +798,8 @@ class World:
 # How often each thing happens beside the others.
 ACTS: Final[dict[str, int]] = {
     "act_open": 8,
-    "act_greet": 7,
+    "act_takes_over": 1,
+    "act_greet": 9,
     "act_gone": 1,
     "act_hang_up": 8,
     "act_input_ended": 1,
@@ -784,6 +814,7 @@ ACTS: Final[dict[str, int]] = {
     "act_caller_cancels": 2,
     "act_report": 12,
     "act_sticks": 2,
+    "act_yes_to_all": 1,
     "act_ask": 32,
     "act_asks_midway": 4,
     "act_limits": 2,
@@ -800,7 +831,7 @@ MOODS: Final[tuple[dict[str, int], ...]] = (
     {"act_ask": 60, "act_report": 6, "act_answer": 3, "act_wait": 1, "act_tick": 0},
     {"act_ask": 60, "act_report": 6, "act_answer": 3, "act_wait": 1, "act_tick": 0},
     {"act_answer": 60, "act_report": 3, "act_stray_answer": 10, "act_retry": 25, "act_wait": 2},
-    {"act_answer": 40, "act_report": 0, "act_sticks": 6, "act_wait": 0, "act_tick": 0},
+    {"act_yes_to_all": 6, "act_report": 2, "act_sticks": 6, "act_wait": 0, "act_tick": 0},
     {"act_listen": 50, "act_report": 40, "act_news": 10, "act_asks_midway": 20, "act_says": 20},
     {},
     {"act_wait": 25, "act_tick": 12, "act_gone": 4, "act_client_cancels": 8},

@@ -13,7 +13,7 @@ import pydantic
 import pytest
 
 from raxol_mcp.server.arguments import ArgumentsInvalid
-from raxol_mcp.server.binding import Field, Form, convert_strictly, unknown_in
+from raxol_mcp.server.binding import Field, Form, convert_strictly, overlooked_in
 from raxol_mcp.server.schema import describe
 
 
@@ -249,8 +249,16 @@ def test_a_value_alone_is_converted_as_strictly() -> None:
 
 def test_unknown_members_of_a_value_are_problems() -> None:
     shape = msgspec.inspect.type_info(Point)
-    assert unknown_in({"x": 1}, shape) == []
-    assert unknown_in({"x": 1, "z": 1}, shape) == ["'z' is unknown"]
+    assert overlooked_in({"x": 1}, shape) == []
+    assert overlooked_in({"x": 1, "z": 1}, shape) == ["'z' is unknown"]
+
+
+def test_a_pattern_has_no_newline_behind_its_end() -> None:
+    """ECMA-262: what the schema shows refuses it, so the check does."""
+    word = Annotated[str, msgspec.Meta(pattern="^[a-z]+$")]
+    told = "Invalid arguments: 'a' must not end with a newline."
+    assert problem(form(closed=False, a=word), {"a": "x\n"}) == told
+    assert form(closed=False, a=word, b=str).bind({"a": "x", "b": "y\n"})["b"] == "y\n"
 
 
 def test_nothing_is_built_before_the_first_call() -> None:

@@ -1,4 +1,4 @@
-"""Whole floats and unknown members: the two rules that the conversion itself lacks."""
+"""Whole floats, unknown members and overlooked newlines: what the conversion itself lacks."""
 
 import enum
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.inspect import type_info
 
-from raxol_mcp.server.shapes import unknown_members, whole_floats
+from raxol_mcp.server.shapes import overlooked_newlines, unknown_members, whole_floats
 
 
 class Number(enum.IntEnum):
@@ -156,3 +156,41 @@ def test_a_member_that_would_be_dropped_is_found(
     value: object, type_: object, paths: list[object]
 ) -> None:
     assert list(unknown_members(value, type_info(type_))) == paths
+
+
+Word = Annotated[str, msgspec.Meta(pattern=r"^[a-z$]+$")]
+Price = Annotated[str, msgspec.Meta(pattern=r"^\$[0-9]+$")]
+Free = Annotated[str, msgspec.Meta(pattern="[a-z]")]
+
+
+@dataclass
+class Named:
+    word: Word
+    price: "Price | None" = None
+
+
+@pytest.mark.parametrize(
+    ("shape", "value", "paths"),
+    [
+        (Word, "a$", []),
+        (Word, "a\n", [()]),
+        (Price, "$5\n", [()]),
+        (Price, "$5", []),
+        (Free, "a\n", []),
+        (str, "a\n", []),
+        (Word | None, "a\n", [()]),
+        (Word | None, None, []),
+        (Annotated[Word, msgspec.Meta(max_length=9)], "a\n", [()]),
+        (list[Word], ["a", "b\n"], [(1,)]),
+        (dict[str, Word], {"x": "a\n", "y": "b"}, [("x",)]),
+        (dict[str, object], {"x": "a\n"}, []),
+        (Named, {"word": "a\n", "price": "$5\n"}, [("word",), ("price",)]),
+        (list[Named], [{"word": "a"}, {"word": "a\n"}], [(1, "word")]),
+    ],
+)
+def test_a_newline_that_a_pattern_overlooks_is_found(
+    shape: Any, value: object, paths: list[object]
+) -> None:
+    """ECMA-262: `$` matches at the end; Python's also in front of a newline there."""
+    msgspec.convert(value, shape)
+    assert list(overlooked_newlines(value, type_info(shape))) == paths

@@ -56,7 +56,7 @@ def test_messages_are_answered_in_order_and_a_notification_is_not() -> None:
 
     port = FakePort()
     run(scenario, PipePeer(port))
-    assert port.facts == ConnectionFacts(transport="stdio")
+    assert port.facts == ConnectionFacts(transport="stdio", greeting_required=True)
     assert port.events == ["start", "open", "input_ended", "gone", "stop"]
 
 

@@ -67,6 +67,8 @@ class Breakers:
         self._threshold = threshold
         self._recovery = recovery
         self._breakers: dict[Hashable, _Breaker] = {}
+        self.failing = self._breakers.keys()
+        """The keys with failures in a row: while there are none, nothing need be asked or told."""
 
     def __len__(self) -> int:
         return len(self._breakers)

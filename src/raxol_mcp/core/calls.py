@@ -29,7 +29,7 @@ from raxol_mcp.core.effects import Job
 if TYPE_CHECKING:
     from raxol_mcp.core.eras import Era
     from raxol_mcp.core.methods import Method
-    from raxol_mcp.core.peers import Capability, Peer
+    from raxol_mcp.core.peers import Peer
     from raxol_mcp.core.questions import Question
     from raxol_mcp.wire.jsonrpc import JSONObject, RequestId
 
@@ -112,13 +112,11 @@ class Call:
         "answers",
         "arguments",
         "asking",
-        "asks",
         "caller",
         "era",
         "facts",
         "id",
         "is_tool",
-        "log_severity",
         "method",
         "name",
         "params",
@@ -156,8 +154,6 @@ class Call:
         self.params: JSONObject = {}
         self.name = ""  # of the tool or prompt, or the uri
         self.arguments: JSONObject = {}
-        self.asks: Capability  # what may be asked for on this call's behalf
-        self.log_severity: int | None = None
         self.progress_token: RequestId | None = None
         self.progress: float | None = None  # the last value sent
         self.parked_at = 0  # a sequence number: orders parked calls

@@ -83,9 +83,6 @@ class Era:
         """Say why this request is not served at all, before its params are looked at."""
         raise NotImplementedError
 
-    def admit(self, call: Call) -> None:
-        """Note on the call what its request carried."""
-
     def may_ask(self, call: Call) -> Capability:
         """Say what the human behind this call can be asked for, at this moment."""
         raise NotImplementedError
@@ -168,6 +165,13 @@ class HandshakeEra(Era):
         return result
 
 
+def _own_meta(call: Call) -> JSONObject:
+    """Give the `_meta` of a call's own request."""
+    meta = call.params["_meta"]
+    assert isinstance(meta, dict), "checked by refusal"
+    return meta
+
+
 class StatelessEra(Era):
     """2026-07-28: every request carries what it needs; nothing of an earlier one is remembered."""
 
@@ -209,20 +213,14 @@ class StatelessEra(Era):
             )
         return _unknown_method(request) if method is None else None
 
-    def admit(self, call: Call) -> None:
-        """Read the request's own capabilities and log level."""
-        meta = call.params["_meta"]
-        assert isinstance(meta, dict), "checked by refusal"
-        call.asks = capabilities_of(meta[META_CLIENT_CAPABILITIES], version=STATELESS_VERSION)
-        call.log_severity = log_severity(meta.get(META_LOG_LEVEL))
-
     def may_ask(self, call: Call) -> Capability:
-        """What this very request declared."""
-        return call.asks
+        """What this very request declared. Read when it is needed: most calls never ask."""
+        declared = _own_meta(call)[META_CLIENT_CAPABILITIES]
+        return capabilities_of(declared, version=STATELESS_VERSION)
 
     def log_severity(self, call: Call) -> int | None:
         """What this very request asked for (MCP 2026-07-28 server/utilities/logging)."""
-        return call.log_severity
+        return log_severity(_own_meta(call).get(META_LOG_LEVEL))
 
     def complete(self, payload: JSONObject, *, cached: bool = False) -> JSONObject:
         """Add `resultType`, who we are, and the cache hints where the method has them."""

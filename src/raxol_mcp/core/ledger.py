@@ -241,15 +241,16 @@ class Ledger:
 
     def _withdraw(self, call: Call, reason: Closed) -> None:
         ask_id, call.asking = call.asking, None
-        if ask_id is not None and call.peer.asks.pop(ask_id, None) is not None:
+        if ask_id is not None:  # else it was answered, by anything but a yes
+            del call.peer.asks[ask_id]
             self.retract(call.peer, ask_id, call.id, reason)
 
     def _drop_midway_asks(self, call: Call, reason: Closed) -> None:
-        midway = [(ask, key) for ask, (asker, key) in call.peer.asks.items() if asker is call]
-        for ask_id, key in midway:
+        own = [(ask, key) for ask, (asker, key) in call.peer.asks.items() if asker is call]
+        for ask_id, key in own:
+            assert key is not None, "the question of a parked call was withdrawn already"
             del call.peer.asks[ask_id]
-            if key is not None:
-                self.deadlines.remove((call, key))
+            self.deadlines.remove((call, key))
             self.retract(call.peer, ask_id, call.id, reason)
 
     def retract(self, peer: Peer, ask_id: str, about: int | str, reason: Closed) -> None:

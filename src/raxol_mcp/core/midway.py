@@ -76,8 +76,10 @@ class Midway:
 
     def logged(self, call: Call, severity: int, logger: str | None, data: object) -> None:
         """Send a log message if the client of this call wants that severity."""
+        if call.state not in _WORKING:  # first: a listen keeps nothing of its request
+            return
         wanted = call.era.log_severity(call)
-        if wanted is None or severity < wanted or call.state not in _WORKING:
+        if wanted is None or severity < wanted:
             return
         params: JSONObject = {"level": LOG_LEVELS[severity], "data": data}
         if logger is not None:

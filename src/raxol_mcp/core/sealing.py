@@ -87,7 +87,7 @@ class Sealing:
         result: JSONObject = {"resultType": "input_required"}
         if questions:
             result["inputRequests"] = {
-                question.key: {"method": question.method, "params": question.params}
+                question.key: {"method": question.method, "params": _params_of(question)}
                 for question in questions
             }
         result["requestState"] = token
@@ -125,6 +125,11 @@ class Sealing:
     def spend(self, call: Call, claims: Claims, now: float) -> bool:
         """Use the token once; False when that is not possible (any more)."""
         return self._spent.spend(call.share, claims, now + self._wall_offset)
+
+
+def _params_of(question: Question) -> JSONObject:
+    # A page has no id in this era (MCP 2026-07-28 client/elicitation §URL Mode).
+    return {name: value for name, value in question.params.items() if name != "elicitationId"}
 
 
 def binding_of(call: Call) -> str:

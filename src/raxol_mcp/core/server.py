@@ -247,12 +247,13 @@ class ServerCore:
     def _admit(self, call: Call) -> None:
         ledger = self.ledger
         job = Job.AUTHORIZE_THEN_RUN if call.is_tool else Job.READ
-        if not call.era.parks:
-            call.era.admit(call)
-            if call.method.rounds and call.params.get("requestState") is not None:
-                self._reports.resume(call, job)
-                return
-        if ledger.admit(call):
+        if (
+            not call.era.parks
+            and call.method.rounds
+            and call.params.get("requestState") is not None
+        ):
+            self._reports.resume(call, job)
+        elif ledger.admit(call):
             ledger.start(call, job, CallState.AUTHORIZING)
 
     def _inline(self, peer: Peer, era: Era, request: Request) -> Response | Failure:

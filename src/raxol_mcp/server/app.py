@@ -6,11 +6,12 @@ core and carried out by `tools.py` and `surface.py`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -105,6 +106,7 @@ class Server(Declarations, Port):
         self._lifespan_exit: AbstractAsyncContextManager[object] | None = None
         self._serving = 0
         self._stopped = False
+        self._changing = asyncio.Lock()
         self._changed: set[str] = set()
         self._processes: Processes | None = None
         self._identity = Identity(name, version, title, instructions, cache_ttl)
@@ -215,25 +217,39 @@ class Server(Declarations, Port):
         refusals = self.refusals()
         if refusals:
             raise ConfigurationError("the server refuses to start: " + " ".join(refusals))
-        self._serving += 1
-        if self._serving == 1:
-            self._stopped = False
-            _ = self._runtime.loop
-            if self._lifespan is not None:
-                self._lifespan_exit = self._lifespan(self)
-                value = await self._lifespan_exit.__aenter__()
-                self._tools.lifespan = self._surface.lifespan = value
+        async with self._changing:  # who comes while it is starting waits for that
+            self._serving += 1
+            if self._serving == 1:
+                began = False
+                try:
+                    await self._begin()
+                    began = True
+                finally:
+                    if not began:
+                        self._serving = 0
+
+    async def _begin(self) -> None:
+        _ = self._runtime.loop
+        if self._lifespan is not None:
+            lifespan = self._lifespan(self)
+            self._tools.lifespan = self._surface.lifespan = await lifespan.__aenter__()
+            self._lifespan_exit = lifespan
+        self._stopped = False
 
     async def stop(self, *, within: float = STOP_WITHIN) -> None:
         """End every call, close what `start` opened; the last transport's stop counts.
 
         Bounded: a thread whose function does not return is abandoned after `within` seconds.
         """
-        if self._serving > 1:
-            self._serving -= 1
-            return
-        self._serving = 0
-        self._stopped = True
+        async with self._changing:
+            if self._serving > 1:
+                self._serving -= 1
+            else:
+                self._serving = 0
+                self._stopped = True
+                await self._end(within)
+
+    async def _end(self, within: float) -> None:
         left = await self._runtime.stop(within=within)
         if left:
             _logger.warning("%d callback(s) did not end and were abandoned", left)
@@ -266,10 +282,8 @@ class Server(Declarations, Port):
         if self._serving or self.stats()["connections"]:
             raise ConfigurationError("the server has started: guard and bound it before")
 
-    async def _execute(self, call: Call, job: Job) -> Outcome:
-        if call.is_tool:
-            return await self._tools.call(call, job)
-        return await self._surface.read(call)
+    def _execute(self, call: Call, job: Job) -> Coroutine[object, object, Outcome]:
+        return self._tools.call(call, job) if call.is_tool else self._surface.read(call)
 
     def _process_pool(self) -> Processes:
         if self._processes is None:

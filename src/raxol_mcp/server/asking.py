@@ -22,7 +22,7 @@ import msgspec
 
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.arguments import ArgumentsInvalid, reworded, sentence
-from raxol_mcp.server.binding import convert_strictly, unknown_in
+from raxol_mcp.server.binding import convert_strictly, overlooked_in
 from raxol_mcp.server.content import to_plain
 from raxol_mcp.server.functions import Ask
 from raxol_mcp.server.schema import describe
@@ -86,8 +86,8 @@ class AskParameter:
             answer = convert_strictly(content, self._answer)
         except msgspec.ValidationError as error:
             raise ArgumentsInvalid(sentence([reworded(str(error), "")], noun="answer")) from None
-        if unknown := unknown_in(content, msgspec.inspect.type_info(self._answer)):
-            raise ArgumentsInvalid(sentence(unknown, noun="answer"))
+        if overlooked := overlooked_in(content, msgspec.inspect.type_info(self._answer)):
+            raise ArgumentsInvalid(sentence(overlooked, noun="answer"))
         return answer
 
 

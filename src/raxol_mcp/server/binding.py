@@ -18,7 +18,7 @@ from raxol_mcp.server.arguments import ArgumentsInvalid, quoted, reworded, sente
 from raxol_mcp.server.pydantic_types import decode_value
 from raxol_mcp.wire.jsonrpc import JSONObject
 
-__all__ = ["Field", "Form", "convert_strictly", "unknown_in"]
+__all__ = ["Field", "Form", "convert_strictly", "overlooked_in"]
 
 # Others are made by a factory that gives the same object each time, as Python itself does:
 # msgspec would copy an empty list and refuse a filled one.
@@ -41,12 +41,12 @@ class Field(msgspec.Struct, frozen=True, eq=False):
 class Form:
     """The fields of one function. Costs nothing before the first call."""
 
-    __slots__ = ("_closed", "_shape", "_struct", "fields")
+    __slots__ = ("_shape", "_struct", "_walked", "fields")
 
     def __init__(self, fields: tuple[Field, ...], *, closed: bool) -> None:
         """Keep the fields; `closed` says that a type among them drops members in silence."""
         self.fields = fields
-        self._closed = closed
+        self._walked = closed
         self._struct: type[msgspec.Struct] | None = None
         self._shape: msgspec.inspect.Type | None = None
 
@@ -62,10 +62,10 @@ class Form:
             )
         except Exception:  # of the conversion, or of the user's own `__post_init__`
             bound = self._settled(arguments, struct)
-        if self._closed:
+        if self._walked:
             shape = self._shape = self._shape or msgspec.inspect.type_info(struct)
-            if unknown := unknown_in(dict(arguments), shape):
-                raise ArgumentsInvalid(sentence(unknown))
+            if overlooked := overlooked_in(dict(arguments), shape):
+                raise ArgumentsInvalid(sentence(overlooked))
         return bound
 
     def _made(self) -> type[msgspec.Struct]:
@@ -76,6 +76,8 @@ class Form:
             kw_only=True,
             forbid_unknown_fields=True,
         )
+        schemas = msgspec.json.encode([field.schema for field in self.fields])
+        self._walked = self._walked or b'"pattern"' in schemas
         return self._struct
 
     def _settled(
@@ -111,7 +113,7 @@ class Form:
                 allowed = field.schema.get("enum")
                 problems.append(reworded(str(error), field.name, allowed=allowed))
             else:
-                problems += unknown_in(value, msgspec.inspect.type_info(field.type), field.name)
+                problems += overlooked_in(value, msgspec.inspect.type_info(field.type), field.name)
         return problems + unknown
 
 
@@ -125,14 +127,20 @@ def convert_strictly(value: object, type_: object) -> object:
         return _converted(whole_floats(value, msgspec.inspect.type_info(type_)), type_)
 
 
-def unknown_in(value: object, shape: msgspec.inspect.Type, *path: str) -> list[str]:
-    """Return a problem for each member of a value, one that fits, which the type drops.
+def overlooked_in(value: object, shape: msgspec.inspect.Type, *path: str) -> list[str]:
+    """Return a problem for each thing in a value, one that fits, which the conversion overlooks.
 
     `path` is where the value stands in the arguments.
     """
-    from raxol_mcp.server.shapes import unknown_members
+    from raxol_mcp.server.shapes import overlooked_newlines, unknown_members
 
-    return [f"{quoted(place)} is unknown" for place in unknown_members(value, shape, path)]
+    return [
+        *(f"{quoted(place)} is unknown" for place in unknown_members(value, shape, path)),
+        *(
+            f"{quoted(place)} must not end with a newline"
+            for place in overlooked_newlines(value, shape, path)
+        ),
+    ]
 
 
 def _converted(value: object, type_: object) -> object:

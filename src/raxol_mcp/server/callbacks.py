@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping
+from types import CoroutineType
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.errors import RaxolError, ToolError
@@ -76,14 +77,15 @@ class Callbacks:
         Raises CallbackFailed, CircuitOpen, and CancelledError when this worker was stopped.
         """
         breakers = self._breakers
-        if not breakers.admits(key, self._runtime.now(), call=call):
+        if breakers.failing and not breakers.admits(key, self._runtime.now(), call=call):
             raise CircuitOpen("circuit open")
         try:
             if in_thread:
                 value = await self._runtime.in_thread(work)
             else:
                 value = work()
-            if inspect.isawaitable(value):
+            # The first test is for what an `async def` gives: the other one takes longer than that.
+            if isinstance(value, CoroutineType) or inspect.isawaitable(value):
                 value = await value
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -97,7 +99,8 @@ class Callbacks:
             raise
         except BaseException as error:  # the boundary: SystemExit of a callback ends its call alone
             raise self._failed(key, call, fault, error) from error
-        breakers.succeeded(key)
+        if breakers.failing:
+            breakers.succeeded(key)
         return value
 
     async def run_in_process(

@@ -7,6 +7,7 @@ end in the same core inputs.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +46,8 @@ class Port:
         self.limits = limits
         self._runtime = runtime
         self._connections = 0
+        # Transports that lost their connection to another one and have not reported it gone yet.
+        self._replaced: Counter[Hashable] = Counter()
 
     # -- for transports -----------------------------------------------------------------------
 
@@ -68,12 +71,19 @@ class Port:
         if connection is None:
             self._connections += 1
             connection = f"{facts.transport}-{self._connections}"
+        self._attach(sink, facts, connection)
+        return connection
+
+    def _attach(self, sink: Sink, facts: ConnectionFacts, connection: Hashable) -> None:
         runtime = self._runtime
         replaced = runtime.attach(connection, sink)
         runtime.perform(runtime.core.opened(connection, facts, runtime.now()))
         if replaced is not None:
+            from raxol_mcp.server.seam import Subscription  # a rare case: not worth start-up time
+
+            if not isinstance(replaced, Subscription):
+                self._replaced[connection] += 1
             replaced.close("another subscriber took this connection over")
-        return connection
 
     def receive(self, connection: Hashable, message: Incoming) -> None:
         """Take one message; what it leads to is pushed to the connection's sink."""
@@ -91,6 +101,9 @@ class Port:
 
     def gone(self, connection: Hashable) -> None:
         """The connection is over; nothing more is pushed to it."""
+        if self._replaced[connection]:
+            self._replaced -= Counter([connection])  # of the one that was replaced
+            return
         runtime = self._runtime
         runtime.detach(connection)
         runtime.perform(runtime.core.gone(connection, runtime.now()))
@@ -164,7 +177,7 @@ class Port:
         from raxol_mcp.server.seam import Subscription  # for embedders: a transport needs none
 
         subscription = Subscription(connection, self._subscription_ended, deliver)
-        self.open(subscription, facts or ConnectionFacts(), connection)
+        self._attach(subscription, facts or ConnectionFacts(), connection)
         return subscription
 
     def notify(self, method: str, params: JSONObject | None = None) -> None:

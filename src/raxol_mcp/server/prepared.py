@@ -28,16 +28,26 @@ __all__ = ["PreparedTool"]
 class PreparedTool:
     """One tool, ready. Raises ConfigurationError when its raw schemas cannot be used.
 
-    `asks` are its Ask parameters, `target` the function's name when it runs in a process,
+    `key` is that of its circuit breaker, `asks` are its Ask parameters, `target` the function's name when it runs in a process,
     `in_thread` whether it blocks.
     """
 
-    __slots__ = ("_callback", "_function", "_input", "_returns", "asks", "in_thread", "target")
+    __slots__ = (
+        "_callback",
+        "_function",
+        "_input",
+        "_returns",
+        "asks",
+        "in_thread",
+        "key",
+        "target",
+    )
 
     def __init__(self, tool: Tool) -> None:
         function = tool.function
         self._function = function if isinstance(function, Function) else None
         self._callback = tool.callback
+        self.key = (tool.kind.value, tool.name)
         self._input: Validator | None = None
         self._returns: Returns | None
         if self._function is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine, Hashable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -85,7 +84,7 @@ class ServerRuntime:
         self._sinks: dict[Hashable, Sink] = {}
         self._workers: dict[Call, _Worker] = {}
         self._questions: dict[tuple[Call, str], asyncio.Future[Response | Failure | None]] = {}
-        self._waiting: deque[Effect] | None = None
+        self._performing: list[Effect] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self._abandoned = False
@@ -111,10 +110,11 @@ class ServerRuntime:
 
     def now(self) -> float:
         """Seconds on the loop's clock; never less than what the core was told last."""
-        return max(self.loop.time(), self.core.ledger.now)
+        now, told = self.loop.time(), self.core.ledger.now
+        return now if now > told else told
 
     def _arm(self) -> None:
-        deadline = self.core.next_deadline
+        deadline = self.core.ledger.deadlines.earliest  # `next_deadline`, one call less
         if deadline is None or (self._timer is not None and self._timer_at <= deadline):
             return
         if self._timer is not None:
@@ -135,18 +135,15 @@ class ServerRuntime:
         An input that comes while effects are performed (a sink that calls back all the same) has
         its own performed after them: what the core decided is never interleaved.
         """
-        if self._waiting is not None:
-            self._waiting.extend(effects)
+        if self._performing is not None:
+            self._performing.extend(effects)
             return
-        waiting = self._waiting = deque()
+        self._performing = effects
         try:
-            for effect in effects:
-                self._by_type[type(effect)](effect)
-            while waiting:
-                effect = waiting.popleft()
+            for effect in effects:  # grows while it is walked
                 self._by_type[type(effect)](effect)
         finally:
-            self._waiting = None
+            self._performing = None
         self._arm()
 
     def _push(self, effect: Push) -> None:
@@ -314,6 +311,7 @@ class ServerRuntime:
             task.cancel()
         if left:
             await asyncio.wait(left, timeout=1.0)
+        self._abandoned = False  # started again, it waits for its threads again
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,26 +1,32 @@
-"""The two rules of strictness that msgspec's conversion does not have, as walks over its types.
+"""The rules of strictness that msgspec's conversion does not have, as walks over its types.
 
-Not a validator: both walks pass over what does not fit, because the conversion says so itself.
+Not a validator: the walks pass over what does not fit, because the conversion says so itself.
 
 1. JSON Schema calls 5.0 an integer, and JavaScript writes 5 and 5.0 alike; msgspec refuses 5.0
    for an `int`. `whole_floats` makes it 5 where only an integer fits, and never the other way.
 2. A dataclass, a TypedDict and an open Struct drop members they do not know in silence, so that
    a misspelt filter would filter nothing. `unknown_members` finds them.
+3. In a pattern JSON Schema's `$` matches at the end alone, Python's also in front of a newline
+   there, which would let a header or a command have one line more. `overlooked_newlines` finds it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from msgspec import inspect as types
 
-__all__ = ["unknown_members", "whole_floats"]
+__all__ = ["overlooked_newlines", "unknown_members", "whole_floats"]
 
 Path: TypeAlias = tuple[str | int, ...]
 _Object: TypeAlias = types.StructType | types.DataclassType | types.TypedDictType
 
 _INT64: Final = 2**63
+# What may hold a `$` that means a dollar (an escape, a set), or the `$` that means an end.
+_DOLLAR: Final = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$"
 
 
 def whole_floats(value: object, shape: types.Type) -> object:
@@ -56,6 +62,34 @@ def unknown_members(value: object, shape: types.Type, path: Path = ()) -> Iterat
     elif isinstance(value, list):
         for index, inner in _items(value, shape).items():
             yield from unknown_members(value[index], inner, (*path, index))
+
+
+def overlooked_newlines(value: object, shape: types.Type, path: Path = ()) -> Iterator[Path]:
+    """Yield where a text in `value`, which fits, ends with a newline that its pattern has not."""
+    if isinstance(value, str):
+        if value.endswith("\n") and not _strictly_fits(value, shape):
+            yield path
+    elif isinstance(value, dict):
+        members = _members(value, shape)
+        for name, item in value.items():
+            if (inner := members(name)) is not None:
+                yield from overlooked_newlines(item, inner, (*path, name))
+    elif isinstance(value, list):
+        for index, inner in _items(value, shape).items():
+            yield from overlooked_newlines(value[index], inner, (*path, index))
+
+
+def _strictly_fits(value: str, shape: types.Type) -> bool:
+    # A union holds one kind of text at most.
+    for inner in _alternatives(shape):
+        if isinstance(inner, types.StrType) and inner.pattern is not None:
+            return re.search(_ended(inner.pattern), value) is not None
+    return True
+
+
+@lru_cache(maxsize=256)
+def _ended(pattern: str) -> str:
+    return re.sub(_DOLLAR, lambda part: r"\Z" if part[0] == "$" else part[0], pattern, flags=re.S)
 
 
 class _Members:

@@ -113,7 +113,7 @@ class Tools:
             prepared = self._prepare(tool)
             arguments = prepared.bind(call.arguments)
             if job is not Job.RUN:
-                questions = prepared.questions(arguments)
+                questions = prepared.questions(arguments) if prepared.asks else ()
                 if prompt is not None:
                     questions = (approval(prompt, name), *questions)
                 if questions:
@@ -164,7 +164,7 @@ class Tools:
                 return Unacceptable(str(error))
         if tool.timeout is not None:
             runtime.perform(runtime.core.limited(call, tool.timeout, runtime.now()))
-        key = (tool.kind.value, tool.name)
+        key = prepared.key
         try:
             if prepared.target is not None:
                 payload = await self._callbacks.run_in_process(

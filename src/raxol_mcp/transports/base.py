@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
+from raxol_mcp.core.authentication import Authenticated, Challenge
+
 if TYPE_CHECKING:
     from raxol_mcp.core.peers import ConnectionFacts
     from raxol_mcp.wire.jsonrpc import Incoming, Outgoing, RequestId
 
-__all__ = ["ServerPort", "Sink"]
+__all__ = ["Authenticated", "Authenticator", "Challenge", "ServerPort", "Sink"]
 
 
 class Sink(Protocol):
@@ -89,3 +91,25 @@ class ServerPort(Protocol):
 
     def gone(self, connection: Hashable) -> None:
         """Close everything of this connection: nothing can be delivered any more."""
+
+
+class Authenticator(Protocol):
+    """Who a request comes from, for a transport that carries credentials (HTTP).
+
+    Asked on every request and every route, before anything of the request is read or kept: a
+    session or a stream is no proof of identity (MCP security best practices §Session Hijacking).
+    """
+
+    async def authenticate(self, authorization: list[bytes]) -> Authenticated | Challenge:
+        """Judge the values of every `Authorization` header of one request, as they came.
+
+        Raises nothing for what a client sent, nor when the credentials cannot be checked now:
+        that is a `Challenge` with status 503.
+        """
+
+    def metadata(self) -> tuple[str, bytes] | None:
+        """Give the path and the JSON text of the protected resource metadata; None without one.
+
+        The path is the one the public sees (RFC 9728 §3.1). What is served there needs no
+        credentials and never changes.
+        """

@@ -48,7 +48,8 @@ _DRAIN_CHECK: Final = 0.05
 # The last chance of queued messages when the end came at once, in seconds.
 _LAST_FLUSH: Final = 1.0
 
-_FACTS: Final = ConnectionFacts(transport="stdio")
+# MCP 2025-11-25 basic/lifecycle: initialization is the first interaction on a pipe.
+_FACTS: Final = ConnectionFacts(transport="stdio", greeting_required=True)
 _SIGNALLED: Final = {signal.SIGTERM: Ended.TERMINATED, signal.SIGINT: Ended.INTERRUPTED}
 _PEER_TOO_SLOW: Final = frozenset({Ended.OUTPUT_STALLED, Ended.OUTBOX_OVERFLOW})
 # After any other end nobody reads.

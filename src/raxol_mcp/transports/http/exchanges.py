@@ -1,0 +1,281 @@
+"""One POST whose answer is awaited: as one JSON body if that comes first, else as events.
+
+A sink for what belongs to its request on one side, an HTTP answer on the other. The form of the
+answer is decided by what happens:
+
+* The answer comes first: one JSON body.
+* Something else does (progress, a log message, a question): a stream of events.
+* Nothing comes for a moment: the client is watched from then on, and where it can resume the
+  stream begins, so that it learns from where (MCP 2025-11-25 basic/transports §Sending Messages
+  to the Server). Without a word for a keep-alive interval it begins anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from raxol_mcp.errors import INTERNAL_ERROR
+from raxol_mcp.transports.http.asgi import json_start, plain, say
+from raxol_mcp.transports.http.channels import Channel
+from raxol_mcp.transports.http.departure import Departure
+from raxol_mcp.transports.http.lanes import Lane
+from raxol_mcp.transports.http.streams import EventStream, StreamEnd
+from raxol_mcp.wire.jsonrpc import Failure, Response, encode
+from raxol_mcp.wire.results import UnencodableResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from raxol_mcp.transports.http.asgi import Header, Receive, Send
+    from raxol_mcp.transports.http.events import EventLog
+    from raxol_mcp.transports.http.streams import Streams
+    from raxol_mcp.wire.jsonrpc import Outgoing, RequestId
+
+__all__ = ["RETRY", "Exchange", "Waits", "line_of"]
+
+logger = logging.getLogger("raxol_mcp.http")
+
+# How long a client waits before it takes a stream up again, unless a tool says otherwise; seconds.
+RETRY: Final = 1.0
+# How long an answer may take before the client is watched, in seconds. Most take less.
+_PATIENCE: Final = 0.05
+# A longer body is given to the server in parts, so that a slow reader is noticed.
+_PART_BYTES: Final = 256 * 1024
+_UNANSWERED: Final = plain(503, "The server ended before there was an answer")
+
+
+class Waits:
+    """The two waits an exchange may go through, each behind one timer for all of them."""
+
+    __slots__ = ("silence", "start")
+
+    def __init__(self, *, keepalive: float) -> None:
+        self.start: Lane[Exchange] = Lane(_PATIENCE, Exchange.waited)
+        self.silence: Lane[Exchange] = Lane(keepalive, Exchange.begin)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self.start.close()
+        self.silence.close()
+
+
+class _State(Enum):
+    WAITING = "waiting"  # nothing has come
+    ANSWERED = "answered"  # the one answer has come first
+    STREAMING = "streaming"  # something else came first: events
+    ENDED = "ended"  # what comes goes nowhere
+
+
+class Exchange:
+    """One POST. `owed` is how many answers are still to come.
+
+    With a `log` what is sent is kept there, and kept on when the client has left or was let go;
+    with `resumable` it is told at once how to come back. `on_answered` is called once, when
+    nothing is owed any more.
+    """
+
+    __slots__ = (
+        "_departure",
+        "_send",
+        "_state",
+        "_status_of",
+        "_streams",
+        "_waiter",
+        "_waits",
+        "answer",
+        "channel",
+        "extra",
+        "log",
+        "on_answered",
+        "owed",
+        "resumable",
+    )
+
+    def __init__(
+        self,
+        send: Send,
+        waits: Waits,
+        streams: Streams,
+        status_of: Callable[[Outgoing], int],
+        log: EventLog | None = None,
+    ) -> None:
+        self.answer: Outgoing | None = None
+        self.channel: Channel | None = None
+        self.extra: tuple[Header, ...] = ()
+        self.log = log
+        self.on_answered: Callable[[Exchange], None] | None = None
+        self.owed = 1
+        self.resumable = False
+        self._departure: Departure | None = None
+        self._send = send
+        self._state = _State.WAITING
+        self._status_of = status_of
+        self._streams = streams
+        self._waiter: asyncio.Future[None] | None = None
+        self._waits = waits
+
+    @property
+    def unheard(self) -> bool:
+        """Whether what is put goes nowhere: the client left and cannot come back for it."""
+        return self._state is _State.ENDED
+
+    # -- what the server puts -----------------------------------------------------------------
+
+    def put(
+        self, message: Outgoing, *, about: RequestId | None = None, droppable: bool = False
+    ) -> None:
+        """Bring one message to the client; see `Sink.put`."""
+        final = isinstance(message, Response | Failure)
+        if final:
+            self.owed -= 1
+            if self._state is _State.WAITING and not self.owed:
+                self.answer = message
+                self._state = _State.ANSWERED
+                self._wake()
+        if self._state is _State.WAITING or self._state is _State.STREAMING:
+            self._event(message, final=final, droppable=droppable)
+        if final and not self.owed:
+            self._settle()
+
+    def close(self, reason: str) -> None:
+        """End without another word; see `Sink.close`."""
+        logger.debug("an exchange is closed: %s", reason)
+        if self.owed:
+            self.owed = 0
+            self._settle()
+
+    def withdrawn(self) -> None:
+        """A request was cancelled by the client: no answer comes, and the stream ends."""
+        self.owed -= 1
+        if not self.owed:
+            self.begin()
+            self._settle()
+
+    def release(self, retry: float) -> None:
+        """Let the client go; it comes back for the rest after `retry` seconds, if it can."""
+        if self.resumable and self._state in (_State.WAITING, _State.STREAMING):
+            self.begin()
+            assert self.channel is not None, "it has begun"
+            stream, self.channel.stream = self.channel.stream, None
+            if stream is not None:
+                stream.put(b"retry: %d\n\n" % int(retry * 1000), about=0)
+                stream.finish()
+
+    def begin(self) -> None:
+        """Begin the stream of events, if nothing has begun."""
+        if self._state is _State.WAITING:
+            self._state = _State.STREAMING
+            self.channel = Channel(self.log)
+            self.channel.stream = EventStream(self._send, self._streams, self.extra)
+            if self.resumable:
+                self.channel.prime(RETRY)
+            self._wake()
+
+    def waited(self) -> None:
+        """The answer takes longer than most do."""
+        if self.resumable:
+            self.begin()
+        elif self._state is _State.WAITING:
+            self._waits.silence.add(self)
+            self._wake()
+
+    def _event(self, message: Outgoing, *, final: bool, droppable: bool) -> None:
+        self.begin()
+        channel, log = self.channel, self.log
+        assert channel is not None, "it has begun"
+        line = line_of(message)
+        if line:
+            channel.write(line, droppable=droppable)
+            if final and log is not None and log.lost == log.number:
+                # Whoever comes back for it must not wait forever.
+                assert isinstance(message, Response | Failure), "it is final"
+                log.append(encode(Failure(message.id, INTERNAL_ERROR, "The answer was not kept")))
+
+    def _settle(self) -> None:
+        """Nothing is owed any more."""
+        if self._state is not _State.ANSWERED:
+            self._state = _State.ENDED
+            if self.channel is not None:
+                self.channel.close()
+            self._wake()
+        if self.on_answered is not None:
+            self.on_answered(self)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+        if self._departure is not None:
+            self._departure.wake()
+
+    # -- what the client gets -----------------------------------------------------------------
+
+    async def wait(self, receive: Receive) -> StreamEnd | None:
+        """Wait until it is known what the answer begins with; LEFT when the client left first."""
+        if self._state is not _State.WAITING:
+            return None
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._waits.start.add(self)
+        try:
+            await self._waiter
+            if self._state is _State.WAITING:
+                self._departure = Departure()
+                if await self._departure.left(receive):
+                    return StreamEnd.LEFT
+        finally:
+            self._waits.start.remove(self)
+            self._waits.silence.remove(self)
+            self._waiter = self._departure = None
+        return None
+
+    async def bring(self, receive: Receive) -> StreamEnd:
+        """Bring the answer to the client, after `wait`; say how that ended."""
+        if self.answer is not None:
+            return await self._bring_json(self.answer)
+        channel = self.channel
+        if channel is None:
+            await say(_UNANSWERED, self._send)
+            return StreamEnd.FINISHED
+        stream = channel.stream
+        if stream is None:  # let go before it was read
+            stream = EventStream(self._send, self._streams, self.extra)
+            stream.finish()
+        try:
+            return await stream.serve(receive)
+        finally:
+            channel.detach(stream)
+
+    def left(self) -> None:
+        """The client is gone: without a log there is no way back."""
+        if self.log is None or self.channel is None:
+            self._state = _State.ENDED
+
+    async def _bring_json(self, answer: Outgoing) -> StreamEnd:
+        body = line_of(answer)
+        send = self._send
+        await send(json_start(self._status_of(answer), len(body), self.extra))
+        if len(body) <= _PART_BYTES:
+            await send({"type": "http.response.body", "body": body})
+            return StreamEnd.FINISHED
+        try:
+            for start in range(0, len(body), _PART_BYTES):
+                async with asyncio.timeout(self._streams.writing.duration):
+                    part = body[start : start + _PART_BYTES]
+                    more = start + _PART_BYTES < len(body)
+                    await send({"type": "http.response.body", "body": part, "more_body": more})
+        except TimeoutError:
+            return StreamEnd.STALLED
+        return StreamEnd.FINISHED
+
+
+def line_of(message: Outgoing) -> bytes:
+    """Encode one message. An answer that cannot be encoded is our fault; others are left out."""
+    try:
+        return encode(message)
+    except UnencodableResult as error:
+        logger.error("a message could not be written: %s", error)
+        if isinstance(message, Response | Failure):
+            return encode(Failure(message.id, INTERNAL_ERROR, "Internal error"))
+        return b""

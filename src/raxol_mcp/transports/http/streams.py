@@ -1,0 +1,227 @@
+"""One answer that is a stream of events: written in turn, never more than a bounded part ahead.
+
+Writes frames it is given; does not know what they say. An idle stream costs no task and no timer
+of its own: a task writes while there is something to write, and one timer serves all streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from raxol_mcp.transports.http.departure import Departure
+from raxol_mcp.transports.http.lanes import Lane
+from raxol_mcp.transports.outbox import Admission, Outbox
+from raxol_mcp.wire import sse
+
+if TYPE_CHECKING:
+    from raxol_mcp.transports.http.asgi import Event, Header, Receive, Send
+    from raxol_mcp.wire.jsonrpc import RequestId
+
+__all__ = ["EventStream", "StreamEnd", "Streams"]
+
+logger = logging.getLogger("raxol_mcp.http")
+
+# What is handed to the server in one piece. Its own buffer holds about as much again.
+_WRITE_BYTES: Final = 64 * 1024
+_HEADERS: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    # MCP 2026-07-28 basic/transports/streamable-http: proxies must not collect events.
+    (b"x-accel-buffering", b"no"),
+)
+
+
+class StreamEnd(Enum):
+    """Why a stream ended."""
+
+    FINISHED = "finished"
+    LEFT = "the client left"
+    STALLED = "the client reads nothing"
+    OVERFLOW = "the client does not keep up"
+
+
+class Streams:
+    """All open streams of one application: their number, their heartbeat, their patience.
+
+    `keepalive` is how long a stream says nothing before a comment is written, `write_timeout` how
+    long a client may read nothing while something is there for it, both in seconds.
+    """
+
+    __slots__ = ("_keepalive", "_open", "_timer", "max_streams", "writing")
+
+    def __init__(self, *, keepalive: float, write_timeout: float, max_streams: int) -> None:
+        self.max_streams = max_streams
+        self.writing: Lane[EventStream] = Lane(write_timeout, EventStream.stalled)
+        self._keepalive = keepalive
+        self._open: set[EventStream] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more streams are to be opened."""
+        return len(self._open) >= self.max_streams
+
+    def opened(self, stream: EventStream) -> None:
+        """Let `stream` have a heartbeat."""
+        self._open.add(stream)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._keepalive, self._beat)
+
+    def ended(self, stream: EventStream) -> None:
+        """Forget `stream`."""
+        self._open.discard(stream)
+        self.writing.remove(stream)
+
+    def finish(self) -> None:
+        """End every stream after what it has to write."""
+        for stream in list(self._open):
+            stream.finish()
+
+    def close(self) -> None:
+        """Stop the heartbeat."""
+        self.writing.close()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _beat(self) -> None:
+        self._timer = None
+        for stream in self._open:
+            stream.beat()
+        if self._open:
+            self._timer = asyncio.get_running_loop().call_later(self._keepalive, self._beat)
+
+
+class EventStream:
+    """One `text/event-stream` answer. `serve` runs in the task of its request.
+
+    `put` may be called before `serve`; nothing is written before it. The connection of a stream
+    that ends as STALLED or OVERFLOW is left without an end of the answer: the server that runs us
+    closes it.
+    """
+
+    __slots__ = (
+        "_departure",
+        "_extra",
+        "_finishing",
+        "_outbox",
+        "_pump",
+        "_quiet",
+        "_send",
+        "_serving",
+        "_started",
+        "_streams",
+        "end",
+    )
+
+    def __init__(self, send: Send, streams: Streams, extra: Iterable[Header] = ()) -> None:
+        self.end: StreamEnd | None = None
+        self._send = send
+        self._streams = streams
+        self._extra = tuple(extra)
+        self._departure = Departure()
+        self._outbox: Outbox[bytes] | None = None
+        self._pump: asyncio.Task[None] | None = None
+        self._quiet = False
+        self._started = False
+        self._serving = False
+        self._finishing = False
+
+    @property
+    def over(self) -> bool:
+        """Whether more waits to be written than a client that keeps up would leave."""
+        return self._outbox is not None and self._outbox.over
+
+    def put(
+        self, frame: bytes, *, about: RequestId | None = None, droppable: bool = False
+    ) -> None:
+        """Write `frame` after everything put before; after the end it is dropped."""
+        if self.end is not None or self._finishing:
+            return
+        if self._outbox is None:
+            self._outbox = Outbox()
+        admission = self._outbox.put(frame, len(frame), about=about, droppable=droppable)
+        if admission is Admission.QUEUED:
+            self._write_soon()
+        elif admission is Admission.OVERFLOW:
+            self._ended(StreamEnd.OVERFLOW)
+
+    def finish(self) -> None:
+        """End the answer after what was put so far."""
+        self._finishing = True
+        self._write_soon()
+
+    async def serve(self, receive: Receive) -> StreamEnd:
+        """Write until the stream ends, one way or another; say which."""
+        self._streams.opened(self)
+        self._serving = True
+        self._write_soon()
+        try:
+            if self.end is None and await self._departure.left(receive):
+                self._ended(StreamEnd.LEFT)
+        finally:
+            self._streams.ended(self)
+            if self._pump is not None:
+                self._pump.cancel()
+            if self.end is None:
+                self.end = StreamEnd.LEFT  # our own task was ended from outside
+            if self._outbox is not None:
+                self._outbox.clear()
+        return self.end
+
+    def beat(self) -> None:
+        """A keep-alive interval has passed."""
+        if self._quiet and self._pump is None:
+            self.put(sse.KEEP_ALIVE, droppable=True)
+        self._quiet = True
+
+    def stalled(self) -> None:
+        """The client has read nothing for too long."""
+        self._ended(StreamEnd.STALLED)
+
+    def _ended(self, end: StreamEnd) -> None:
+        if self.end is None:
+            self.end = end
+            if end is not StreamEnd.FINISHED and self._pump is not None:
+                self._pump.cancel()
+            self._departure.wake()
+
+    def _write_soon(self) -> None:
+        if self._pump is None and self._serving and self.end is None:
+            self._streams.writing.add(self)
+            self._pump = asyncio.get_running_loop().create_task(self._write())
+
+    async def _write(self) -> None:
+        try:
+            if not self._started:
+                self._started = True
+                head = [*_HEADERS, *self._extra]
+                await self._said({"type": "http.response.start", "status": 200, "headers": head})
+            while self._outbox:
+                frames = self._outbox.take(_WRITE_BYTES)
+                body = b"".join(frames)
+                await self._said({"type": "http.response.body", "body": body, "more_body": True})
+            if self._finishing:
+                await self._send({"type": "http.response.body", "body": b""})
+                self._ended(StreamEnd.FINISHED)
+        except OSError as error:  # what servers raise when the client is gone
+            logger.debug("an event stream ended: %s", error)
+            self._ended(StreamEnd.LEFT)
+        except Exception:
+            logger.exception("an event stream could not be written")
+            self._ended(StreamEnd.LEFT)
+        finally:
+            self._pump = None
+            self._streams.writing.remove(self)
+
+    async def _said(self, event: Event) -> None:
+        await self._send(event)
+        self._quiet = False
+        self._streams.writing.add(self)

@@ -1,0 +1,156 @@
+"""Planted bugs, each of which the tests of the core must find: `python -m tests.core.mutants`.
+
+A mutant is a small change of the source, listed in `mutants.diff` and applied to a copy of the
+package. The walk over that copy must go wrong; where it does not, a module test of the core must
+fail. The text that a mutant changes must be there exactly once, or the run fails: a list that no
+longer fits the source proves nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["MUTANTS", "Mutant", "Verdict", "judge", "patched"]
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = ROOT / "src" / "raxol_mcp"
+WALK_STEPS: Final = 40_000
+TIMEOUT: Final = 300.0
+TESTS: Final = ("-q", "-x", "-p", "no:cacheprovider", "tests/core")
+NOT_THESE: Final = ("--ignore=tests/core/test_walk.py", "--ignore=tests/core/test_mutants.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One planted bug: `changes` are (old, new) texts of one module of the core."""
+
+    name: str
+    module: str
+    changes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a mutant: who found it, or None; and what was said."""
+
+    mutant: Mutant
+    killer: str | None
+    said: str
+
+
+def read(text: str) -> list[Mutant]:
+    """Read `mutants.diff`: `## module: name` and its changes, `@@` between them.
+
+    A line of a change is context (a space), removed (`-`) or planted (`+`).
+    """
+    mutants: list[Mutant] = []
+    for block in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = block.partition("\n")
+        module, _, name = title.partition(": ")
+        changes = []
+        for change in re.split(r"^@@\n", body, flags=re.MULTILINE):
+            lines = [line for line in change.splitlines(keepends=True) if line[0] in " -+"]
+            old = "".join(line[1:] for line in lines if line[0] != "+")
+            changes.append((old, "".join(line[1:] for line in lines if line[0] != "-")))
+        mutants.append(Mutant(name, module, tuple(changes)))
+    return mutants
+
+
+MUTANTS: Final = tuple(read(Path(__file__).with_suffix(".diff").read_text("utf-8")))
+
+
+def patched(mutant: Mutant, source: str) -> str:
+    """Apply a mutant. Raises ValueError when its text is not there exactly once."""
+    for old, new in mutant.changes:
+        if source.count(old) != 1:
+            raise ValueError(f"{mutant.name!r}: {source.count(old)} times in the source: {old!r}")
+        source = source.replace(old, new)
+    compile(source, mutant.module, "exec")
+    return source
+
+
+def _python(arguments: Iterable[str], folder: Path) -> tuple[int, str]:
+    """Run a Python program on the package in `folder`."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def judge(mutant: Mutant | None, *, steps: int = WALK_STEPS, seed: int = 1) -> Verdict:
+    """Run the tests over a copy of the package with `mutant` in it; None: with nothing.
+
+    Raises ValueError for a mutant that does not fit the source, or does not even start.
+    """
+    unharmed = Mutant("nothing is changed", "server", ())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PACKAGE, folder / "raxol_mcp", ignore=ignore)
+        path = folder / "raxol_mcp" / "core" / f"{(mutant or unharmed).module}.py"
+        source = path.read_text("utf-8")
+        path.write_text(patched(mutant or unharmed, source), "utf-8")
+        walk = ["-m", "tests.core.walk", "--steps", str(steps), "--seed", str(seed)]
+        code, said = _python(walk, folder)
+        wrong = re.match(r"WRONG after (\d+) steps", said)
+        if code == 1 and wrong:
+            return Verdict(mutant or unharmed, f"the walk, step {wrong[1]}", said)
+        if code != 0:
+            raise ValueError(f"{mutant}: the walk did not run\n{said}")
+        tests = ["-m", "pytest", "-o", f"pythonpath={folder} .", *TESTS, *NOT_THESE]
+        code, said = _python(tests, folder)
+        if code not in (0, 1):
+            raise ValueError(f"{mutant}: the tests did not run\n{said}")
+        failed = re.search(r"^FAILED (\S+)", said, re.MULTILINE)
+        return Verdict(mutant or unharmed, f"{failed[1]}" if failed else None, said)
+
+
+def main() -> int:
+    """Judge every mutant and print a table; 1 when one survives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.core.mutants", description=__doc__)
+    parser.add_argument("words", nargs="*", help="only mutants whose name has one of these words")
+    parser.add_argument("--steps", type=int, default=WALK_STEPS)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    words = options.words
+    chosen = [
+        mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)
+    ]
+    started_at = time.perf_counter()
+    control = judge(None, steps=options.steps, seed=options.seed)
+    if control.killer is not None:
+        print(f"The source itself is found wrong by {control.killer}: {control.said}")
+        return 1
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        verdicts = list(
+            pool.map(lambda one: judge(one, steps=options.steps, seed=options.seed), chosen)
+        )
+    for verdict in verdicts:
+        print(f"{verdict.mutant.module:14}{verdict.mutant.name:76}{verdict.killer or 'SURVIVES'}")
+    survivors = sum(verdict.killer is None for verdict in verdicts)
+    seconds = time.perf_counter() - started_at
+    print(f"{len(verdicts) - survivors} of {len(verdicts)} found, in {seconds:.0f} s")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
