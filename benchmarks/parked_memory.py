@@ -1,15 +1,16 @@
 """What a call that waits for its human keeps: memory for each of 1,000 parked calls.
 
-Whole process: proportional set size with 1,000 calls parked less that with none, after a warm-up
-in which as many were parked and answered, so that what only ever grows has grown. The official
-SDK has the same tool ask by itself. Then once more in this process, where the interpreter says
-what its objects take. Run: `python -m benchmarks.parked_memory [rounds]`.
+Whole process: its memory with 1,000 calls parked less that with none, in a process that has parked
+a few before and so has loaded what it needs. The official SDK has the same tool ask by itself.
+Then once more in this process, where the interpreter says what its objects take. Run:
+`python -m benchmarks.parked_memory [rounds]`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import sys
 import tracemalloc
 from typing import Final
@@ -18,30 +19,30 @@ from benchmarks.harness.contest import OFFICIAL, OURS, command, contest, machine
 from benchmarks.harness.measures import memory
 from benchmarks.harness.peer import HANDSHAKE, WHO, Message, Peer
 from benchmarks.servers.ours import build_asking
-from raxol_mcp import ConnectionFacts, classify
+from raxol_mcp import ConnectionFacts, decode
 from raxol_mcp.wire.jsonrpc import JSONObject, Outgoing, Request, RequestId
 
 PARKED: Final = 1000
+WARM_UP: Final = 16
 BUDGET: Final = 1024.0
 TEXT: Final = "x" * 32
 YES: Final[JSONObject] = {"action": "accept", "content": {"approve": True}}
 
 
-async def park(peer: Peer) -> list[asyncio.Future[Message]]:
-    """Make calls until as many wait for their human; return the answers to come."""
-    calls = [
-        peer.request("tools/call", name="echo", arguments={"text": TEXT}) for _ in range(PARKED)
-    ]
-    while len(peer.asked) < PARKED:
-        await asyncio.sleep(0.01)
+async def park(peer: Peer, number: int) -> list[asyncio.Future[Message]]:
+    """Make calls that wait for their human, and see them wait; return the answers to come."""
+    calls = []
+    for _ in range(number):
+        calls.append(peer.request("tools/call", name="echo", arguments={"text": TEXT}))
+        await peer.was_asked()
     return calls
 
 
 async def approve(peer: Peer, calls: list[asyncio.Future[Message]]) -> None:
     """Say yes to everything, and see that every call is then answered."""
-    asked, peer.asked = peer.asked, []
-    for question in asked:
+    for question in peer.asked:
         peer.send({"jsonrpc": "2.0", "id": question["id"], "result": YES})
+    peer.asked.clear()
     for answer in await asyncio.gather(*calls):
         result = answer["result"]
         assert isinstance(result, dict), answer
@@ -49,29 +50,29 @@ async def approve(peer: Peer, calls: list[asyncio.Future[Message]]) -> None:
 
 
 async def measure(side: str) -> dict[str, float]:
-    """Park, let go, park again, and compare."""
+    """Compare the process with calls parked with itself before."""
     async with Peer(command(side, "asking")) as peer:
         await peer.initialize(elicitation={})
-        await approve(peer, await park(peer))
+        await approve(peer, await park(peer, WARM_UP))
         before = memory(peer.pid)
-        calls = await park(peer)
+        calls = await park(peer, PARKED)
         after = memory(peer.pid)
         await approve(peer, calls)
         return {name: (after[name] - before[name]) / PARKED for name in before}
 
 
 class Pushed:
-    """A sink that keeps the ids of the questions."""
+    """A sink that tells when a question came."""
 
     def __init__(self) -> None:
-        self.questions: list[RequestId] = []
+        self.asked = asyncio.Event()
 
     def put(
         self, message: Outgoing, *, about: RequestId | None = None, droppable: bool = False
     ) -> None:
         """Take one push."""
         if isinstance(message, Request):
-            self.questions.append(message.id)
+            self.asked.set()
 
     def close(self, reason: str) -> None:
         """Do nothing: the connection ends with the process."""
@@ -83,44 +84,34 @@ async def traced() -> float:
     await server.start()
     connection = server.open(sink, ConnectionFacts("bench"))
 
-    def tell(message: JSONObject) -> None:
-        server.receive(connection, classify({"jsonrpc": "2.0", **message}))
-
-    async def parked(first_id: int) -> None:
-        for id in range(first_id, first_id + PARKED):
-            params: JSONObject = {"name": "echo", "arguments": {"text": TEXT[:-1] + "x"}}
-            tell({"id": id, "method": "tools/call", "params": params})
-        while len(sink.questions) < PARKED:
-            await asyncio.sleep(0)
-
-    async def approved() -> None:
-        for id in sink.questions:
-            tell({"id": id, "result": YES})
-        sink.questions.clear()
-        while server.outstanding(connection):
-            await asyncio.sleep(0)
+    async def parked(ids: range) -> None:
+        for id in ids:
+            # Decoded from bytes, as a transport does: nothing is shared with the next call.
+            arguments = {"name": "echo", "arguments": {"text": TEXT}}
+            whole = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": arguments}
+            sink.asked.clear()
+            server.receive(connection, decode(json.dumps(whole).encode()))
+            await sink.asked.wait()
 
     greeting: JSONObject = {
         "protocolVersion": HANDSHAKE,
         "capabilities": {"elicitation": {}},
         "clientInfo": WHO,
     }
-    tell({"id": "greeting", "method": "initialize", "params": greeting})
-    await parked(1)
-    await approved()
+    server.receive(connection, Request("greeting", "initialize", greeting))
+    await parked(range(WARM_UP))
     gc.collect()
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        await parked(PARKED + 1)
-        ids = sys.getsizeof(sink.questions)  # the sink's, not the server's
+        await parked(range(WARM_UP, WARM_UP + PARKED))
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    await approved()
+    server.gone(connection)
     await server.stop()
-    return (after - before - ids) / PARKED
+    return (after - before) / PARKED
 
 
 def main() -> None:

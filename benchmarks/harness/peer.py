@@ -36,13 +36,14 @@ class Peer(asyncio.SubprocessProtocol):
     """One server process and its pipes: `async with Peer(command) as peer:`.
 
     `era` is the revision its requests are written in. What the server asks of us waits in
-    `asked`; nothing is answered unless `respond` does.
+    `asked`, and is for the benchmark to answer.
     """
 
     def __init__(self, command: Sequence[str], *, era: str = HANDSHAKE) -> None:
         self.command = command
         self.era = era
         self.asked: list[Message] = []
+        self._asks = asyncio.Semaphore(0)
         self.pid = 0
         self._waiting: dict[object, asyncio.Future[Message]] = {}
         self._last_id = 0
@@ -89,6 +90,7 @@ class Peer(asyncio.SubprocessProtocol):
                 future.set_result(message)
             elif "id" in message:
                 self.asked.append(message)
+                self._asks.release()
 
     def process_exited(self) -> None:
         """Nobody is answered any more."""
@@ -113,6 +115,10 @@ class Peer(asyncio.SubprocessProtocol):
         self._waiting[self._last_id] = future
         self.send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
         return future
+
+    async def was_asked(self) -> None:
+        """Wait for one more question of the server's."""
+        await self._asks.acquire()
 
     async def initialize(self, **capabilities: Message) -> Message:
         """Open the session of the handshake era."""

@@ -11,15 +11,15 @@ from raxol_mcp import Limits, Server, serve_stdio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from raxol_mcp.server.authorizer import AuthorizationContext, Decision
+    from raxol_mcp.server.authorizer import AuthorizationContext, Authorizer, Decision
 
 MANY = 4096
 
 
-def build(tools: int = 0) -> Server:
+def build(tools: int = 0, *, authorizer: "Authorizer | None" = None) -> Server:
     """Make the server that every side has: `echo`, and as many more tools as asked for."""
     limits = Limits(max_in_flight=MANY, max_in_flight_per_connection=MANY)
-    server = Server("bench", limits=limits, page_size=1000)
+    server = Server("bench", limits=limits, page_size=1000, authorizer=authorizer)
 
     @server.tool
     async def echo(text: str) -> str:

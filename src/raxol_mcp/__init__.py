@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from raxol_mcp.server.registry import Registry
     from raxol_mcp.server.rounds import Elicit, ElicitUrl, InputRequired, ListRoots, Sample
     from raxol_mcp.server.seam import RequestHandle, Subscription
+    from raxol_mcp.transports.http.app import asgi_app
+    from raxol_mcp.transports.http.serving import serve_http
     from raxol_mcp.transports.memory import MemoryTransport
     from raxol_mcp.transports.stdio import serve_stdio
     from raxol_mcp.wire.jsonrpc import classify, decode, encode
@@ -112,6 +114,7 @@ __all__ = [
     "allow",
     "allow_all",
     "allowlist",
+    "asgi_app",
     "ask",
     "classify",
     "decode",
@@ -119,6 +122,7 @@ __all__ = [
     "deny_all",
     "encode",
     "nonblocking",
+    "serve_http",
     "serve_stdio",
 ]
 
@@ -160,6 +164,8 @@ _HOME = {
     "server.registry": ("Registry",),
     "server.rounds": ("Elicit", "ElicitUrl", "InputRequired", "ListRoots", "Sample"),
     "server.seam": ("RequestHandle", "Subscription"),
+    "transports.http.app": ("asgi_app",),
+    "transports.http.serving": ("serve_http",),
     "transports.memory": ("MemoryTransport",),
     "transports.stdio": ("serve_stdio",),
     "wire.jsonrpc": ("classify", "decode", "encode"),

@@ -510,8 +510,9 @@ def test_a_refusal_uses_the_state_up_as_well() -> None:
         client = await askable(guarded(callback), era=STATELESS)
         asked = await question(client, "wipe")
         assert denial(await asked.answered({"action": "decline"}))["detail"] == "user decline"
-        error = await client.error("tools/call", asked.retry({"approve": YES}))
-        assert error["code"] == -32602
+        for answer in (YES, {"action": "decline"}):
+            error = await client.error("tools/call", asked.retry({"approve": answer}))
+            assert error["code"] == -32602
         assert callback.runs == 0
 
     run_virtual(scenario)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,7 @@ from raxol_mcp import (
 from raxol_mcp.server.authorizer import AuthorizationContext, Decision
 from raxol_mcp.testing.virtual_loop import run_virtual
 from raxol_mcp.wire.meta import EraName
+from tests.acceptance import process_tools
 from tests.acceptance.world import (
     FORMS,
     HANDSHAKE,
@@ -818,3 +821,44 @@ def test_an_approved_run_has_a_timeout_of_its_own() -> None:
         assert held.stopped == 1
 
     run_virtual(scenario)
+
+
+# Processes (`tests/server/test_processes.py` has more)
+
+
+@promise("cancel.running", "isolation.workers")
+@pytest.mark.slow
+@in_both_eras
+def test_a_tool_in_a_process_of_its_own_can_be_killed(era: EraName, tmp_path: Path) -> None:
+    """ours: ADR-0004. Code that must be stoppable: its slot is free as soon as it is dead."""
+    fifo = tmp_path / "begun"
+    os.mkfifo(fifo)
+
+    async def scenario() -> None:
+        server = Server(limits=Limits(max_in_flight=1))
+        for function in (process_tools.double, process_tools.hang, process_tools.fail):
+            server.tool(isolation="process")(function)
+        async with server:
+            client = Client(server, era=era)
+            reply = await client.call("double", {"n": 4})
+            assert at(reply, "result", "structuredContent", "value") == 8
+            assert at(reply, "result", "structuredContent", "pid") != os.getpid()
+            assert "n" in failed(await client.call("double", {"n": "4"}))
+            for how, told in (
+                ("speaks", "no red left"),
+                ("raises", "Error: ValueError"),
+                ("dies", CRASHED),
+            ):
+                assert failed(await client.call("fail", {"how": how})) == told, how
+            handle = client.start("hang", {"fifo": str(fifo)})
+            pid = int(await asyncio.to_thread(fifo.read_text))
+            assert denial(await client.call("double", {"n": 1}))["error"] == "server_busy"
+            handle.cancel()
+            assert await handle is None
+            await _until_idle(server)
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+            reply = await client.call("double", {"n": 5})
+            assert at(reply, "result", "structuredContent", "value") == 10
+
+    run_virtual(lambda: outside(scenario()))

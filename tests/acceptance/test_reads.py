@@ -216,6 +216,22 @@ def test_a_read_that_breaks_is_an_error_without_its_secret(era: EraName) -> None
 
 
 @in_both_eras
+def test_a_read_past_the_limit_is_an_error(era: EraName) -> None:
+    """Rulings: sizes: 16 MiB a result; an option."""
+
+    async def scenario() -> None:
+        server = Server(limits=Limits(max_result_bytes=1000))
+        server.registry.register(resource("mem://a", "x" * 2000), resource("mem://b", "x"))
+        client = Client(server, era=era)
+        error = await client.error("resources/read", {"uri": "mem://a"})
+        assert error["code"] == -32603
+        assert "x" * 10 not in json.dumps(error)
+        await client.result("resources/read", {"uri": "mem://b"})
+
+    run_virtual(scenario)
+
+
+@in_both_eras
 def test_a_read_that_takes_too_long_is_an_error(era: EraName) -> None:
     """Rulings: codes and payloads, `callback_timeout`."""
 

@@ -21,7 +21,10 @@ __all__ = [
     "MODERN",
     "STDIO",
     "Dialect",
+    "Handshake",
     "Question",
+    "Stateless",
+    "Wire",
     "accept",
     "case",
     "code_of",
@@ -106,9 +109,7 @@ class Dialect(ABC):
         """Send a call and wait for the first question it leads to."""
 
     @abstractmethod
-    async def reply(
-        self, peer: Peer, call: Message, question: Question, answer: object
-    ) -> Message:
+    async def reply(self, peer: Peer, call: Message, question: Question, answer: object) -> Message:
         """Answer the one question of a call and wait for what becomes of the call."""
 
     async def dialog(self, peer: Peer, call: Message, answer: object) -> Message:
@@ -116,7 +117,9 @@ class Dialect(ABC):
         return await self.reply(peer, call, await self.put(peer, call), answer)
 
 
-class _Legacy(Dialect):
+class Handshake(Dialect):
+    """2024-11-05 to 2025-11-25."""
+
     unknown_tool = -32601
     unknown_resource = -32002
 
@@ -154,18 +157,20 @@ class _Legacy(Dialect):
     async def put(self, peer: Peer, call: Message) -> Question:
         after = len(peer.seen)
         await peer.send(call)
-        asked = await peer.until(lambda message: "method" in message and "id" in message, after=after)
+        asked = await peer.until(
+            lambda message: "method" in message and "id" in message, after=after
+        )
         return Question(asked["id"], "", cast(Message, asked["params"]))
 
-    async def reply(
-        self, peer: Peer, call: Message, question: Question, answer: object
-    ) -> Message:
+    async def reply(self, peer: Peer, call: Message, question: Question, answer: object) -> Message:
         after = len(peer.seen)
         await peer.send({"jsonrpc": "2.0", "id": question.id, "result": answer})
         return await peer.answer(call["id"], after=after)
 
 
-class _Modern(Dialect):
+class Stateless(Dialect):
+    """2026-07-28."""
+
     name = MODERN_VERSION
     unknown_tool = -32602
     unknown_resource = -32602
@@ -193,9 +198,7 @@ class _Modern(Dialect):
         params = cast(Message, requests[key]["params"])
         return Question(call["id"], key, params, result["requestState"])
 
-    async def reply(
-        self, peer: Peer, call: Message, question: Question, answer: object
-    ) -> Message:
+    async def reply(self, peer: Peer, call: Message, question: Question, answer: object) -> Message:
         return await peer.request(self.retry(call, question, answer))
 
     def retry(self, call: Message, question: Question, answer: object) -> Message:
@@ -208,8 +211,8 @@ class _Modern(Dialect):
         return {**call, "id": f"{call['id']} again", "params": params}
 
 
-LEGACY: Final = _Legacy("2025-11-25")
-MODERN: Final = _Modern()
+LEGACY: Final = Handshake("2025-11-25")
+MODERN: Final = Stateless()
 BOTH_ERAS: Final[Sequence[Dialect]] = (LEGACY, MODERN)
 
 Scenario = Callable[[Peer, Dialect], Awaitable[None]]
@@ -248,7 +251,7 @@ def case(
         def runs(wire: Wire, era: Dialect) -> None:
             wire.run(lambda peer: scenario(peer, era), knobs or Knobs())
 
-        runs.__name__ = scenario.__name__  # type: ignore[attr-defined]  # it is a function
+        runs.__name__ = scenario.__name__
         runs.__doc__ = scenario.__doc__
         runs.__module__ = scenario.__module__
         return runs

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -141,13 +141,16 @@ class Fixture:
         )
         for declare in (
             _plain,
+            _values,
             _failing,
+            _returning,
             _saying,
             _asking,
             _starting,
             _changing,
             _checked,
             _resources,
+            _folders,
             _prompts,
             _guarded,
         ):
@@ -234,6 +237,10 @@ def _plain(fixture: Fixture) -> None:
         note("end:sync_block:")
         return "done"
 
+
+def _values(fixture: Fixture) -> None:
+    server = fixture.server
+
     @server.tool
     async def journal() -> list[str]:
         """Return what ran."""
@@ -301,6 +308,10 @@ def _failing(fixture: Fixture) -> None:
         """Raise what ends a task."""
         raise asyncio.CancelledError
 
+
+def _returning(fixture: Fixture) -> None:
+    server = fixture.server
+
     @server.tool
     async def returns_none() -> None:
         """Return nothing."""
@@ -338,7 +349,7 @@ class Odd:
     """Nothing that JSON knows."""
 
 
-ODD_VALUES = {
+ODD_VALUES: dict[str, Callable[[], object]] = {
     "nan": lambda: float("nan"),
     "inf": lambda: float("inf"),
     "nested_nan": lambda: {"a": [float("-inf")]},
@@ -385,7 +396,7 @@ def _saying(fixture: Fixture) -> None:
 
 def _asking(fixture: Fixture) -> None:
     server, note = fixture.server, fixture.journal.note
-    form = {
+    form: dict[str, object] = {
         "type": "object",
         "properties": {"answer": {"type": "string"}},
         "required": ["answer"],
@@ -528,7 +539,7 @@ def _checked(fixture: Fixture) -> None:
 
 
 def _resources(fixture: Fixture) -> None:
-    server, note = fixture.server, fixture.journal.note
+    server = fixture.server
 
     @server.resource("mem://a")
     async def a() -> str:
@@ -563,6 +574,10 @@ def _resources(fixture: Fixture) -> None:
     async def boom() -> str:
         """Raise."""
         raise RuntimeError("postgres://app:hunter2@db.internal/prod")
+
+
+def _folders(fixture: Fixture) -> None:
+    server, note = fixture.server, fixture.journal.note
 
     @server.resource("file:///docs/{name}")
     async def doc(name: str) -> str:
@@ -608,6 +623,8 @@ def _prompts(fixture: Fixture) -> None:
                 raise RuntimeError("hunter2")
             case "slow":
                 await asyncio.sleep(3600)
+            case _:
+                pass
         return [f"n{at}" for at in range(int(value[1:]))] if value[1:].isdecimal() else ["ann"]
 
 

@@ -133,7 +133,9 @@ class Peer(ABC):
 
     def told(self, method: str) -> list[Message]:
         """Every notification of a method so far, as its params."""
-        found = [m.get("params", {}) for m in self.seen if m.get("method") == method and "id" not in m]
+        found = [
+            m.get("params", {}) for m in self.seen if m.get("method") == method and "id" not in m
+        ]
         return cast(list[Message], found)
 
     def _take(self, message: Message) -> None:
@@ -155,9 +157,7 @@ class MemoryPeer(Peer):
         self.fixture = fixture
         self.transport = MemoryTransport(
             fixture.server,
-            facts=ConnectionFacts(
-                "memory", principal, share=principal, greeting_required=True
-            ),
+            facts=ConnectionFacts("memory", principal, share=principal, greeting_required=True),
             through_bytes=True,
         )
         self._lines = Lines(fixture.server.max_message_bytes)
@@ -180,7 +180,8 @@ class MemoryPeer(Peer):
         if self.transport.closed is None:
             self.transport.end_input()
             async with asyncio.timeout(self.bound):
-                while self.fixture.server.outstanding(self.transport.connection):
+                # As a transport does whose input has ended: nothing else tells of a cancelled call.
+                while self.fixture.server.outstanding(self.transport.connection):  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             await asyncio.sleep(0)
         return self.leave()
@@ -281,7 +282,7 @@ class StdioPeer(Peer):
         environment: dict[str, str] | None = None,
         command: Sequence[str] | None = None,
     ) -> StdioPeer:
-        """Start the fixture, or another Python command line, with pipes and a session of its own."""
+        """Start the fixture, or another Python command line, in a session of its own."""
         if command is None:
             command = [str(FIXTURE), json.dumps(asdict(knobs or Knobs()))]
         loop = asyncio.get_running_loop()
@@ -295,7 +296,12 @@ class StdioPeer(Peer):
                 stdin=asyncio.subprocess.PIPE,
                 stdout=write_end,
                 stderr=stderr,
-                env={**os.environ, "PYTHONUNBUFFERED": "", "PYTHONPATH": path, **(environment or {})},
+                env={
+                    **os.environ,
+                    "PYTHONUNBUFFERED": "",
+                    "PYTHONPATH": path,
+                    **(environment or {}),
+                },
                 start_new_session=True,
             )
         finally:

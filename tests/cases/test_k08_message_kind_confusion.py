@@ -23,8 +23,8 @@ from tests.cases.dialects import (
     meta_of,
     result_of,
 )
-from tests.cases.peers import Exchange, MemoryPeer, Message, Peer, StdioPeer
 from tests.cases.fixture_server import Knobs
+from tests.cases.peers import Exchange, MemoryPeer, Message, Peer, StdioPeer
 
 
 @case(wires=[STDIO])
@@ -82,9 +82,9 @@ def test_a_batch_is_carried_out_where_the_revision_has_it(name: str) -> None:
     """BC-029. MCP 2025-03-26 basic: batches MUST be received, in that revision alone."""
 
     async def batches(peer: Peer) -> None:
-        from tests.cases.dialects import _Legacy
+        from tests.cases.dialects import Handshake
 
-        era = _Legacy("2025-03-26")
+        era = Handshake("2025-03-26")
         await era.greet(peer)
         await peer.send([era.call(1, name, {"text": "x"}), era.request(2, "tools/list"), 3])
         assert "content" in result_of(await peer.answer(1))

@@ -41,9 +41,7 @@ BAD_LINES = [
 
 
 @case(wires=[STDIO])
-async def test_malformed_lines_are_answered_and_the_process_lives(
-    peer: Peer, era: Dialect
-) -> None:
+async def test_malformed_lines_are_answered_and_the_process_lives(peer: Peer, era: Dialect) -> None:
     """BC-031. JSON-RPC 2.0: -32700; MCP 2026-07-28 stdio: nothing but messages comes out."""
     await era.greet(peer)
     for line in (b"{this is not json", b'{"jsonrpc":"2.0","id":2,"method":"tools/list"', b"}{"):
@@ -58,7 +56,7 @@ async def test_malformed_lines_are_answered_and_the_process_lives(
     )
 
 
-FAILING = [
+FAILING: list[tuple[str, Message, str | None]] = [
     ("boom", {}, "Error: RuntimeError"),
     ("boom_secret", {}, "Error: RuntimeError"),
     ("tool_error", {}, "try another city"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Final
 
 import pytest
@@ -128,7 +129,7 @@ def test_chunks_of_one_size_change_nothing(size: int) -> None:
 def test_no_chunks_change_anything(cuts: list[int]) -> None:
     """The same at any places."""
     edges = [0, *sorted(cuts), len(STREAM)]
-    chunks = [STREAM[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    chunks = [STREAM[start:end] for start, end in pairwise(edges)]
     assert _messages(chunks) == _messages([STREAM])
 
 

@@ -42,9 +42,7 @@ async def test_large_arguments_come_back_whole(peer: Peer, era: Dialect) -> None
     assert text_of(await peer.request(era.call(4, "echo", {"text": "alive"}))) == "alive"
 
 
-@case(
-    wires=[STDIO], eras=[LEGACY], knobs=Knobs(limits={"max_message_bytes": 9 * MIB})
-)
+@case(wires=[STDIO], eras=[LEGACY], knobs=Knobs(limits={"max_message_bytes": 9 * MIB}))
 async def test_a_raised_limit_lets_larger_messages_in(peer: Peer, era: Dialect) -> None:
     """BC-037, with 8 MiB of arguments."""
     await era.greet(peer)

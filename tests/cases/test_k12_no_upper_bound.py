@@ -9,11 +9,20 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, cast
 
 import pytest
 
-from raxol_mcp import ConfigurationError, Text, Tool, ToolResult
+from raxol_mcp import (
+    ConfigurationError,
+    Context,
+    Elicit,
+    InputRequired,
+    Text,
+    Tool,
+    ToolResult,
+)
 from raxol_mcp.wire.framing import Lines, TooLong
 from tests.cases.dialects import (
     ASKABLE,
@@ -22,10 +31,11 @@ from tests.cases.dialects import (
     MODERN,
     STDIO,
     Dialect,
+    Handshake,
+    Question,
     accept,
     case,
     code_of,
-    meta_of,
     result_of,
     text_of,
 )
@@ -46,7 +56,9 @@ async def test_deep_nesting_is_refused_in_a_sentence(peer: Peer, era: Dialect) -
     async def sends(id: int, method: str, place: str, deep: str) -> Message:
         after = len(peer.seen)
         message = json.dumps(era.request(id, method, {"name": "echo", "arguments": {"text": "x"}}))
-        await peer.send_bytes(message.replace('"text"', f'"{place}":{deep},"text"').encode() + b"\n")
+        await peer.send_bytes(
+            message.replace('"text"', f'"{place}":{deep},"text"').encode() + b"\n"
+        )
         ids = (id, None)
         return await peer.until(
             lambda m: "method" not in m and any(m["id"] == i for i in ids), after=after
@@ -74,7 +86,7 @@ class Bound:
     far: int
     send: Callable[[MemoryPeer, int], object]
     above: Callable[[Message], bool]
-    knobs: Knobs = Knobs()  # noqa: RUF009  # frozen
+    knobs: Knobs = Knobs()  # noqa: RUF009  # frozen, so it may be shared
 
 
 def _refused(code: int) -> Callable[[Message], bool]:
@@ -199,9 +211,7 @@ def test_a_limit_holds_at_its_number(bound: Bound) -> None:
         for n in (bound.limit - 1, bound.limit, bound.limit + 1, bound.far):
 
             async def sends(peer: MemoryPeer, n: int = n) -> Message:
-                from tests.cases.dialects import _Legacy
-
-                await _Legacy("2025-03-26" if "batch" in bound.name else "2025-11-25").greet(
+                await Handshake("2025-03-26" if "batch" in bound.name else "2025-11-25").greet(
                     peer, ASKABLE
                 )
                 before = len(peer.seen)
@@ -272,8 +282,6 @@ def test_a_line_without_end_costs_no_memory() -> None:
 
 
 def _peak_kib(pid: int) -> int:
-    from pathlib import Path
-
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         pytest.skip("there is no /proc here")
@@ -284,16 +292,12 @@ def _peak_kib(pid: int) -> int:
 @pytest.mark.parametrize("era", BOTH_ERAS, ids=repr)
 def test_a_tool_that_asks_for_ever_is_stopped(era: Dialect) -> None:
     """ours: at most ten rounds."""
-    from raxol_mcp import Context, Elicit, InputRequired
-
     with Exchange() as exchange:
 
         async def again(arguments: object, context: Context) -> InputRequired:
             return InputRequired({"q": Elicit("?", {"type": "object", "properties": {}})})
 
-        exchange.fixture.server.registry.register(
-            Tool("again", "Asks.", {"type": "object"}, again)
-        )
+        exchange.fixture.server.registry.register(Tool("again", "Asks.", {"type": "object"}, again))
 
         async def answers(peer: MemoryPeer) -> None:
             await era.greet(peer, ASKABLE)
@@ -308,14 +312,14 @@ def test_a_tool_that_asks_for_ever_is_stopped(era: Dialect) -> None:
                     if "inputRequests" not in result_of(reply):
                         break
                     state = result_of(reply)["requestState"]
-                    question = type(question)(1, "q", {}, state)
+                    question = Question(1, "q", {}, state)
                 else:
                     answer = {"jsonrpc": "2.0", "id": question.id, "result": accept()}
                     await peer.send(answer)
                     reply = await peer.until(lambda m: True, after=after)
                     if "method" not in reply:
                         break
-                    question = type(question)(reply["id"], "q", {})
+                    question = Question(reply["id"], "q", {})
             assert rounds == 10
             assert "rounds" in text_of(reply, failed=True)
 
@@ -324,8 +328,6 @@ def test_a_tool_that_asks_for_ever_is_stopped(era: Dialect) -> None:
 
 def test_a_state_too_long_to_carry_is_a_failure() -> None:
     """ours: 4 KiB travel through the client, no more."""
-    from raxol_mcp import Context, Elicit, InputRequired
-
     with Exchange() as exchange:
 
         async def keeps(arguments: object, context: Context) -> InputRequired:
@@ -389,6 +391,5 @@ def test_a_tool_result_of_many_items_is_bounded_as_a_whole() -> None:
         async def calls(peer: MemoryPeer) -> None:
             answer = await peer.request(MODERN.call(1, "many"))
             assert "cannot be sent" in text_of(answer, failed=True)
-            meta_of()
 
         exchange.run(calls)

@@ -17,7 +17,8 @@ from tests.cases.dialects import (
     MODERN,
     STDIO,
     Dialect,
-    _Legacy,
+    Handshake,
+    Wire,
     case,
     code_of,
     journal_of,
@@ -67,7 +68,8 @@ def test_a_greeting_without_a_version_is_refused() -> None:
     """BC-051, with the member missing, and with no params at all."""
 
     async def greets(peer: Peer) -> None:
-        for id, params in ((1, {"capabilities": {}}), (2, {}), (3, None)):
+        without: list[Message | None] = [{"capabilities": {}}, {}, None]
+        for id, params in enumerate(without):
             assert code_of(await peer.request(LEGACY.request(id, "initialize", params))) == -32602
         await LEGACY.greet(peer)
 
@@ -75,16 +77,17 @@ def test_a_greeting_without_a_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wire", BOTH_WIRES, ids=lambda wire: wire.name)
-def test_nothing_runs_before_an_era_is_agreed_on(wire: object) -> None:
+def test_nothing_runs_before_an_era_is_agreed_on(wire: Wire) -> None:
     """BC-053. MCP 2025-11-25 basic/lifecycle: initialize comes first; 2026-07-28: -32602."""
 
     async def hurries(peer: Peer) -> None:
-        for method, params in (
+        early: list[tuple[str, Message | None]] = [
             ("tools/list", None),
             ("tools/call", {"name": "echo", "arguments": {"text": "x"}}),
             ("resources/read", {"uri": "mem://a"}),
             ("logging/setLevel", {"level": "debug"}),
-        ):
+        ]
+        for method, params in early:
             refused = await peer.request(LEGACY.request(method, method, params))
             assert code_of(refused) in (-32600, -32602)
         assert result_of(await peer.request(LEGACY.request(3, "ping"))) == {}
@@ -92,7 +95,7 @@ def test_nothing_runs_before_an_era_is_agreed_on(wire: object) -> None:
         assert "tools" in result_of(await peer.request(LEGACY.request(4, "tools/list")))
         assert await journal_of(peer, LEGACY) == ["opened"]
 
-    wire.run(hurries, Knobs())  # type: ignore[attr-defined]  # a Wire
+    wire.run(hurries, Knobs())
 
 
 @case(eras=[MODERN])
@@ -114,20 +117,19 @@ async def test_an_unsupported_version_is_told_which_are(peer: Peer, era: Dialect
 @case(eras=[MODERN])
 async def test_removed_methods_are_gone(peer: Peer, era: Dialect) -> None:
     """BC-057. MCP 2026-07-28 changelog: no ping, no levels, no subscribe, no handshake."""
-    greeting = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "p"}}
-    for id, (method, params) in enumerate(
-        [
-            ("ping", {}),
-            ("logging/setLevel", {"level": "debug"}),
-            ("resources/subscribe", {"uri": "mem://a"}),
-            ("resources/unsubscribe", {"uri": "mem://a"}),
-            ("initialize", greeting),
-            ("no/such/method", {}),
-            ("", {}),
-            ("notifications/initialized", {}),
-            ("tools/List", {}),
-        ]
-    ):
+    greeting: Message = {"protocolVersion": LATEST, "capabilities": {}, "clientInfo": {"name": "p"}}
+    gone: list[tuple[str, Message]] = [
+        ("ping", {}),
+        ("logging/setLevel", {"level": "debug"}),
+        ("resources/subscribe", {"uri": "mem://a"}),
+        ("resources/unsubscribe", {"uri": "mem://a"}),
+        ("initialize", greeting),
+        ("no/such/method", {}),
+        ("", {}),
+        ("notifications/initialized", {}),
+        ("tools/List", {}),
+    ]
+    for id, (method, params) in enumerate(gone):
         assert code_of(await peer.request(era.request(id, method, params))) == -32601
 
 
@@ -135,7 +137,7 @@ async def test_removed_methods_are_gone(peer: Peer, era: Dialect) -> None:
 
 RESULT: Final = "result"
 ACKNOWLEDGED: Final = "acknowledged"
-GREETING: Final = {"protocolVersion": LATEST, "capabilities": {}}
+GREETING: Final[Message] = {"protocolVersion": LATEST, "capabilities": {}}
 METHODS: Final[dict[str, Message]] = {
     "initialize": GREETING,
     "ping": {},
@@ -220,7 +222,7 @@ def test_every_message_in_every_state_has_one_reaction(state: str) -> None:
                     extra: object = extra,
                 ) -> list[object]:
                     if state in HANDSHAKES:
-                        await _Legacy(state).greet(peer)
+                        await Handshake(state).greet(peer)
                     if state in ("spoke modern", "both"):
                         await peer.request(MODERN.request("m", "tools/list"))
                     if state == "both":
@@ -237,7 +239,10 @@ def test_every_message_in_every_state_has_one_reaction(state: str) -> None:
                         for answer in got
                     ]
 
-                assert exchange.run(tries) == [reaction(state, envelope, method)], (envelope, method)
+                assert exchange.run(tries) == [reaction(state, envelope, method)], (
+                    envelope,
+                    method,
+                )
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)

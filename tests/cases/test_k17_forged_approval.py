@@ -238,7 +238,14 @@ def test_a_question_is_answered_by_whom_it_was_put_to() -> None:
             question = await LEGACY.put(alice, call)
             reply: Message = {"jsonrpc": "2.0", "result": accept(approve=True)}
             await mallory.send({**reply, "id": question.id})
-            for forged in (1, "1", "", "raxol-elicit-", f"{question.id} ", str(question.id).upper()):
+            for forged in (
+                1,
+                "1",
+                "",
+                "raxol-elicit-",
+                f"{question.id} ",
+                str(question.id).upper(),
+            ):
                 await alice.send({**reply, "id": forged})
             assert await alice.exchange(b"") == []
             assert exchange.fixture.journal.lines == ["opened"]

@@ -243,9 +243,7 @@ def test_nothing_is_kept_of_a_connection_that_has_gone(era: Dialect) -> None:
                 ) -> None:
                     await era.greet(peer, ASKABLE)
                     meta = {"progressToken": 1}
-                    await peer.send(
-                        era.call(1, name, arguments, meta=meta, capabilities=ASKABLE)
-                    )
+                    await peer.send(era.call(1, name, arguments, meta=meta, capabilities=ASKABLE))
                     await asyncio.sleep(0.05)
                     if leaves != "close":
                         peer.transport.end_input()

@@ -19,7 +19,6 @@ from raxol_mcp import Image, Resource, Text, Tool, ToolResult
 from tests.cases.dialects import (
     ASKABLE,
     BOTH_ERAS,
-    LEGACY,
     MODERN,
     Dialect,
     case,
@@ -38,7 +37,7 @@ async def test_unknown_names_have_one_code(peer: Peer, era: Dialect) -> None:
     -32602 in the stateless era; the handshake era keeps -32601 for an unknown tool (ADR-0010).
     """
     await era.greet(peer)
-    calls = [
+    calls: list[tuple[str, Message, int]] = [
         ("tools/call", {"name": "no_such_tool", "arguments": {}}, era.unknown_tool),
         ("tools/call", {"name": "", "arguments": {}}, era.unknown_tool),
         ("tools/call", {"arguments": {}}, -32602),
@@ -98,20 +97,18 @@ SENDABLE: Final = {
     "set": "[1]",
     "datetime": '"2026-07-28T00:00:00Z"',
     "plain": '{"a":1}',
-    "int_2_63": None,
 }
-del SENDABLE["int_2_63"]
 
 
 @case(eras=[MODERN], knobs=Knobs(page_size=10))
-async def test_cache_hints_are_there_and_the_same_on_every_page(
-    peer: Peer, era: Dialect
-) -> None:
+async def test_cache_hints_are_there_and_the_same_on_every_page(peer: Peer, era: Dialect) -> None:
     """BC-153. MCP 2026-07-28 basic/patterns/caching; ours by default: ttl 0, private."""
     first = result_of(await peer.request(era.request(1, "tools/list")))
     results = [
         first,
-        result_of(await peer.request(era.request(2, "tools/list", {"cursor": first["nextCursor"]}))),
+        result_of(
+            await peer.request(era.request(2, "tools/list", {"cursor": first["nextCursor"]}))
+        ),
         result_of(await peer.request(era.request(3, "resources/read", {"uri": "mem://a"}))),
         result_of(await peer.request(era.request(4, "server/discover"))),
         result_of(await peer.request(era.request(5, "prompts/list"))),
@@ -285,9 +282,7 @@ def test_an_error_of_a_read_names_its_method_and_nothing_else() -> None:
 
             async def reads(peer: MemoryPeer, era: Dialect = era) -> None:
                 await era.greet(peer)
-                answer = await peer.request(
-                    era.request(1, "resources/read", {"uri": "mem://boom"})
-                )
+                answer = await peer.request(era.request(1, "resources/read", {"uri": "mem://boom"}))
                 assert answer["error"] == {
                     "code": -32603,
                     "message": "MCP callback failed",
@@ -295,4 +290,3 @@ def test_an_error_of_a_read_names_its_method_and_nothing_else() -> None:
                 }
 
             exchange.run(reads)
-    assert LEGACY.unknown_tool == -32601

@@ -81,6 +81,14 @@ def patched(mutant: Mutant, source: str) -> str:
     return source
 
 
+def _misfits(mutant: Mutant, package: Path) -> list[str]:
+    try:
+        patched(mutant, (package / "core" / f"{mutant.module}.py").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        return [str(error)]
+    return []
+
+
 def _python(arguments: Iterable[str], folder: Path) -> tuple[int, str]:
     """Run a Python program on the package in `folder`."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -96,24 +104,27 @@ def _python(arguments: Iterable[str], folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def judge(mutant: Mutant | None, *, steps: int = WALK_STEPS, seed: int = 1) -> Verdict:
-    """Run the tests over a copy of the package with `mutant` in it; None: with nothing.
+def _copy(package: Path, target: Path) -> None:
+    shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def judge(
+    mutant: Mutant, *, package: Path = PACKAGE, steps: int = WALK_STEPS, seed: int = 1
+) -> Verdict:
+    """Run the tests over a copy of `package` with `mutant` in it.
 
     Raises ValueError for a mutant that does not fit the source, or does not even start.
     """
-    unharmed = Mutant("nothing is changed", "server", ())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PACKAGE, folder / "raxol_mcp", ignore=ignore)
-        path = folder / "raxol_mcp" / "core" / f"{(mutant or unharmed).module}.py"
-        source = path.read_text("utf-8")
-        path.write_text(patched(mutant or unharmed, source), "utf-8")
+        _copy(package, folder / "raxol_mcp")
+        path = folder / "raxol_mcp" / "core" / f"{mutant.module}.py"
+        path.write_text(patched(mutant, path.read_text("utf-8")), "utf-8")
         walk = ["-m", "tests.core.walk", "--steps", str(steps), "--seed", str(seed)]
         code, said = _python(walk, folder)
         wrong = re.match(r"WRONG after (\d+) steps", said)
         if code == 1 and wrong:
-            return Verdict(mutant or unharmed, f"the walk, step {wrong[1]}", said)
+            return Verdict(mutant, f"the walk, step {wrong[1]}", said)
         if code != 0:
             raise ValueError(f"{mutant}: the walk did not run\n{said}")
         tests = ["-m", "pytest", "-o", f"pythonpath={folder} .", *TESTS, *NOT_THESE]
@@ -121,7 +132,7 @@ def judge(mutant: Mutant | None, *, steps: int = WALK_STEPS, seed: int = 1) -> V
         if code not in (0, 1):
             raise ValueError(f"{mutant}: the tests did not run\n{said}")
         failed = re.search(r"^FAILED (\S+)", said, re.MULTILINE)
-        return Verdict(mutant or unharmed, f"{failed[1]}" if failed else None, said)
+        return Verdict(mutant, f"{failed[1]}" if failed else None, said)
 
 
 def main() -> int:
@@ -136,14 +147,22 @@ def main() -> int:
         mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)
     ]
     started_at = time.perf_counter()
-    control = judge(None, steps=options.steps, seed=options.seed)
-    if control.killer is not None:
-        print(f"The source itself is found wrong by {control.killer}: {control.said}")
-        return 1
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        verdicts = list(
-            pool.map(lambda one: judge(one, steps=options.steps, seed=options.seed), chosen)
-        )
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
+        package = Path(name) / "raxol_mcp"
+        _copy(PACKAGE, package)  # so that who edits the source meanwhile changes nothing here
+
+        def verdict_on(mutant: Mutant) -> Verdict:
+            return judge(mutant, package=package, steps=options.steps, seed=options.seed)
+
+        misfits = [sentence for mutant in chosen for sentence in _misfits(mutant, package)]
+        if misfits:
+            print(*misfits, sep="\n")
+            return 1
+        control = verdict_on(Mutant("nothing is changed", "server", ()))
+        if control.killer is not None:
+            print(f"The source itself is found wrong by {control.killer}: {control.said}")
+            return 1
+        verdicts = list(pool.map(verdict_on, chosen))
     for verdict in verdicts:
         print(f"{verdict.mutant.module:14}{verdict.mutant.name:76}{verdict.killer or 'SURVIVES'}")
     survivors = sum(verdict.killer is None for verdict in verdicts)

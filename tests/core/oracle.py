@@ -51,6 +51,7 @@ from raxol_mcp.wire.jsonrpc import (
     Invalid,
     JSONObject,
     Notification,
+    Outgoing,
     Request,
     RequestId,
     Response,
@@ -1188,11 +1189,18 @@ class Witness:
         self.open: set[Hashable] = set()
         self.workers: set[Call] = set()
         self.stopped: set[Call] = set()
-        self.replies: Counter[object] = Counter()  # callers -> replies still owed: 1 or 0
+        self.callers: dict[object, Hashable] = {}  # who waits for a Reply, for which connection
+        self.requests: Counter[tuple[Hashable, str]] = Counter()  # sent, without an answer yet
 
-    def called(self, caller: object) -> None:
-        """A message came whose sender waits for exactly one Reply."""
-        self.replies[caller] = 1
+    def received(self, name: Hashable, message: Incoming, caller: object) -> None:
+        """A message came; a `caller` waits for exactly one Reply."""
+        if caller is not None:
+            self.callers[caller] = name
+        for part in message.messages if isinstance(message, Batch) else (message,):
+            if isinstance(part, Request):
+                self.requests[name, repr(part.id)] += 1
+            elif isinstance(part, Invalid):
+                self.requests[name, repr(part.failure.id)] += 1
 
     def ended(self, call: Call) -> None:
         """A worker has ended."""
@@ -1204,22 +1212,25 @@ class Witness:
         for effect in effects:
             if isinstance(effect, Push):
                 assert effect.connection in self.open, f"{effect} goes to nobody"
+                self._answer(effect.connection, effect.message)
             elif isinstance(effect, Reply):
-                self.replies[effect.caller] -= 1
-                assert self.replies[effect.caller] == 0, f"{effect} is one too many"
-                del self.replies[effect.caller]
+                assert effect.caller in self.callers, f"{effect} is one too many"
+                self._answer(self.callers.pop(effect.caller), effect.message)
             elif isinstance(effect, StartWorker):
                 assert effect.call not in self.workers, "one worker at a time"
                 self.workers.add(effect.call)
-                assert len(self.workers) <= self.limits.max_in_flight, (
-                    "beyond the cap, for a moment"
-                )
+                assert len(self.workers) <= self.limits.max_in_flight, "too many, for a moment"
             elif isinstance(effect, StopWorker):
                 assert effect.call in self.workers - self.stopped, "a worker is stopped once"
                 self.stopped.add(effect.call)
 
+    def _answer(self, name: Hashable, message: Outgoing | None) -> None:
+        if isinstance(message, Response | Failure) and message.id is not None:
+            self.requests[name, repr(message.id)] -= 1
+            assert self.requests[name, repr(message.id)] >= 0, f"{message} answers nothing"
+
     def check(self, live: Iterable[Owed], workers: int) -> None:
         """Compare with the records: who waits for a Reply, and how many workers there are."""
-        assert len(self.workers) == workers
+        assert len(self.workers) == workers, "a worker that nobody knows"
         waiting = {owed.caller for owed in live if owed.via is not Via.PUSH}
-        assert waiting == set(self.replies), "somebody waits for nothing"
+        assert waiting == self.callers.keys(), "somebody waits for nothing"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import count
 
-from raxol_mcp.core.calls import Call, CallState, Via
+from raxol_mcp.core.calls import Call, CallState, MidwayAsk, Via
 from raxol_mcp.core.effects import (
     Disconnect,
     Effect,
@@ -250,7 +250,7 @@ class World:
         calls = [call for peer in peers for call in peer.calls.values()]
         waiting = [c for c in calls if c.state in {CallState.PARKED, CallState.APPROVED}]
         parked = [call for call in calls if call.state is CallState.PARKED]
-        midway = [ask for peer in peers for ask in peer.asks.values() if ask[1] is not None]
+        midway = [ask for peer in peers for ask in peer.asks.values() if isinstance(ask, MidwayAsk)]
         slots, places = ledger.shares()
         assert slots == Counter(call.share for call in self.working), "slots by share"
         assert ledger.slots.taken == len(self.working), "a slot per worker"
@@ -261,7 +261,7 @@ class World:
         timed = [call for call in calls if call.state in _TIMED]
         assert len(ledger.deadlines) == len(timed) + len(midway), "a deadline per wait"
         for call in parked:
-            assert call.peer.asks[str(call.asking)] == (call, None), "a parked call has its ask"
+            assert call.peer.asks[str(call.asking)] is call, "a parked call has its ask"
         assert sum(len(peer.asks) for peer in peers) == len(parked) + len(midway), "no other asks"
         assert not [peer for peer in peers if peer.idle], "nobody is remembered for nothing"
         limits = ledger.limits

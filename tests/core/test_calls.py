@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from raxol_mcp.core.calls import LEGAL, LEGAL_REASONS, Call, CallState, Closed, Via, diagram
+from raxol_mcp.core.calls import (
+    LEGAL,
+    LEGAL_REASONS,
+    Call,
+    CallState,
+    Closed,
+    MidwayAsk,
+    Via,
+    diagram,
+)
 from raxol_mcp.core.effects import Job
 from raxol_mcp.core.eras import HandshakeEra
 from raxol_mcp.core.methods import HANDSHAKE_METHODS
@@ -155,7 +164,7 @@ def test_a_progress_token_is_a_string_or_an_integer(meta: object, token: object)
 def test_what_is_started_once_the_human_has_answered(method: str, job: Job) -> None:
     """Rulings: an approved call is not authorized again; reads are, at every door."""
     call = call_of(method)
-    assert (call.is_tool, call.job_once_answered) == (job is Job.RUN, job)
+    assert (call.method.is_tool, call.job_once_answered) == (job is Job.RUN, job)
 
 
 def test_its_repr_is_for_logs() -> None:
@@ -163,6 +172,14 @@ def test_its_repr_is_for_logs() -> None:
     assert repr(call) == "<Call 7 tools/call admitted>"
     call.state, call.reason = CallState.CLOSED, Closed.GONE
     assert repr(call) == "<Call 7 tools/call closed gone>"
+
+
+def test_what_a_tool_waits_for_is_told_apart_from_its_call_and_its_other_questions() -> None:
+    """Both wait, under the same deadlines and in the same table of asks."""
+    call = call_of()
+    ask, other = MidwayAsk(call, "1"), MidwayAsk(call, "1")
+    assert (ask.call, ask.key, ask.lane) == (call, "1", None)
+    assert len({call, ask, other}) == 3
 
 
 # -- the diagram ----------------------------------------------------------------------------------
@@ -183,6 +200,12 @@ def test_the_diagram_in_the_readme_is_fresh() -> None:
     """If this fails, put what `diagram()` returns between the fences of core/README.md."""
     fences = re.findall(r"```mermaid\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     assert fences == [diagram()]
+
+
+def test_the_readme_names_every_module() -> None:
+    text = README.read_text("utf-8")
+    modules = {path.name for path in README.parent.glob("*.py")} - {"__init__.py"}
+    assert {name for name in modules if name not in text} == set()
 
 
 @pytest.mark.parametrize("state", CallState, ids=lambda state: state.name)

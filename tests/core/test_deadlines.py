@@ -6,17 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raxol_mcp.core.calls import Call
+from raxol_mcp.core.calls import Call, MidwayAsk
 from raxol_mcp.core.deadlines import Deadlines
 from tests.core.support import World
 
 
 def calls(number: int) -> list[Call]:
-    """Calls to use as keys: the table looks at nothing in them."""
+    """Calls without a deadline: the table looks at nothing else in them."""
     world = World(max_in_flight=64, max_in_flight_per_connection=64)
     for id in range(number):
         world.call(id)
-    return [world.calls["a", id] for id in range(number)]
+    made = [world.calls["a", id] for id in range(number)]
+    for call in made:
+        world.core.ledger.deadlines.remove(call)
+    return made
 
 
 def test_without_a_wait_there_is_no_deadline() -> None:
@@ -83,7 +86,7 @@ def test_a_key_has_one_deadline() -> None:
     (call,) = calls(1)
     deadlines = Deadlines()
     deadlines.add(call, 60.0, 0.0)
-    with pytest.raises(AssertionError, match="one deadline per key"):
+    with pytest.raises(AssertionError, match="one deadline per wait"):
         deadlines.add(call, 60.0, 0.0)
 
 
@@ -91,9 +94,10 @@ def test_a_call_and_its_questions_are_different_keys() -> None:
     (call,) = calls(1)
     deadlines = Deadlines()
     deadlines.add(call, 300.0, 0.0)
-    deadlines.add((call, "1"), 60.0, 0.0)
-    deadlines.add((call, "2"), 60.0, 0.0)
-    assert deadlines.due(60.0) == [(call, "1"), (call, "2")]
+    first, second = MidwayAsk(call, "1"), MidwayAsk(call, "2")
+    deadlines.add(first, 60.0, 0.0)
+    deadlines.add(second, 60.0, 0.0)
+    assert deadlines.due(60.0) == [first, second]
     assert len(deadlines) == 1
 
 

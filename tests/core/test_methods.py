@@ -282,6 +282,12 @@ def test_what_the_read_authorizer_is_shown(
     assert ALL[method].gate({**params, "_meta": {}}) == shown
 
 
+def test_what_one_authorizer_does_to_it_no_other_one_sees() -> None:
+    gate = ALL["tools/list"].gate
+    assert isinstance(gate({}), dict)
+    assert gate({}) is not gate({})
+
+
 @pytest.mark.parametrize(
     ("value", "found"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raxol_mcp.core.peers import Capability
-from raxol_mcp.core.questions import APPROVAL_KEY, Question, approval
+from raxol_mcp.core.questions import APPROVAL_KEY, Question, approval, left_of
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 FORM: JSONObject = {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}
@@ -102,6 +102,15 @@ def test_the_kept_question_has_no_form(question: Question) -> None:
 
 def test_approvals_share_what_is_kept() -> None:
     assert approval("a", "b").asked() is approval("c", "d").asked()
+    assert left_of((approval("a", "b"),)) is left_of((approval("c", "d"),))
+
+
+def test_of_several_questions_the_first_is_on_its_way_and_the_others_are_to_be_put() -> None:
+    """ADR-0013."""
+    assert left_of((APPROVAL, CONSENT)) == (APPROVAL.asked(), CONSENT)
+    assert left_of((CONSENT, ROUND)) == (CONSENT.asked(), ROUND)
+    assert left_of((ROUND,)) == (ROUND.asked(),)
+    assert left_of((APPROVAL,)) == (APPROVAL.asked(),)
 
 
 @pytest.mark.parametrize(

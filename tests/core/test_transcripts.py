@@ -58,9 +58,8 @@ CALL = '> {"id": 1, "method": "tools/call", "params": {"name": "t"}}'
     ],
 )
 def test_a_transcript_that_is_not_what_happens_fails(text: str, wrong: str) -> None:
-    with pytest.raises(Mismatch, match=wrong) as failed:
+    with pytest.raises(Mismatch, match=wrong):
         Player().play(text)
-    assert not failed.value.__notes__ or "line" in failed.value.__notes__[0]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ class Whatever(RuleBasedStateMachine):
             self.world.finish()
 
 
-Whatever.TestCase.settings = settings(max_examples=60, stateful_step_count=60)
+Whatever.TestCase.settings = settings(stateful_step_count=60)
 TestWhatever: Any = Whatever.TestCase
 
 

@@ -30,10 +30,10 @@ tool 7 progresses 1 | tool 7 logs warning {...} | tool 7 may take 5s
 ```
 
 `jsonrpc` is left out everywhere. A line that begins with a space continues the one before. In what
-is expected, `"$NAME"` is bound where it first appears and means the same ever after; an object where
-there is a text means that the text is JSON; and `"...": "..."` allows other members. Whatever
-happens must be written down: a transcript that leaves something out fails, and so does a server that
-is not empty once everybody has left.
+is expected, `"$NAME"` is bound where it first appears and means the same ever after; an object
+where there is a text means that the text is JSON; and `"...": "..."` allows other members. Whatever
+happens must be written down: a transcript that leaves something out fails, and so does a server
+that is not empty once everybody has left.
 """
 
 from __future__ import annotations
@@ -202,7 +202,8 @@ class Player:
                 return Granted(value if isinstance(value, dict) else None)
             case "crashes":
                 return Stopped()
-        raise AssertionError(f"a worker does not {verb!r}")
+            case _:
+                raise AssertionError(f"a worker does not {verb!r}")
 
     def _tool(self, rest: str) -> None:
         self._quiet()
@@ -364,8 +365,8 @@ def _of(rest: str) -> tuple[object, str, str, str]:
 
 
 def _plain(text: str) -> object:
-    """Read an id: a number is a number, everything else a string."""
-    return int(text) if re.fullmatch(r"-?\d+", text) else text
+    """Read an id: a number is a number, everything else a string; `"7"` is one, too."""
+    return json.loads(text) if re.fullmatch(r'-?\d+|".*"', text) else text
 
 
 def _questions(value: object, *, consent: bool = False) -> tuple[Question, ...]:

@@ -227,8 +227,7 @@ class World:
     def _receive(self, name: Hashable, message: Incoming, via: Via | None = None) -> None:
         via = self._via(name) if via is None else via
         caller = None if via is Via.PUSH else self._next()
-        if caller is not None:
-            self.oracle.witness.called(caller)
+        self.oracle.witness.received(name, message, caller)
         self._step(
             ("received", name, via.value, message),
             lambda: self.core.received(name, message, self.now, via=via, caller=caller),
@@ -789,7 +788,7 @@ class World:
     def _nothing_is_left(self) -> None:
         counts = self.core.stats()
         held = ("in_flight", "stopping", "parked", "approved", "deadlines")
-        if any(counts[name] for name in held) or self.oracle.witness.replies:
+        if any(counts[name] for name in held) or self.oracle.witness.callers:
             raise Wrong(f"held after the end: {counts}")
         if counts["connections"] != counts["declared"] or self.core.next_deadline is not None:
             raise Wrong(f"remembered after the end: {counts}")

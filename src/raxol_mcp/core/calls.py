@@ -33,7 +33,18 @@ if TYPE_CHECKING:
     from raxol_mcp.core.questions import Question
     from raxol_mcp.wire.jsonrpc import JSONObject, RequestId
 
-__all__ = ["LEGAL", "LEGAL_REASONS", "Call", "CallState", "Closed", "Via", "diagram"]
+__all__ = [
+    "LEGAL",
+    "LEGAL_REASONS",
+    "Call",
+    "CallState",
+    "Closed",
+    "Lane",
+    "MidwayAsk",
+    "Via",
+    "Waiting",
+    "diagram",
+]
 
 
 class CallState(Enum):
@@ -116,7 +127,7 @@ class Call:
         "era",
         "facts",
         "id",
-        "is_tool",
+        "lane",
         "method",
         "name",
         "params",
@@ -144,7 +155,6 @@ class Call:
         self.share: Hashable = peer.share  # whose quota it counts against
         self.id = id
         self.method = method
-        self.is_tool = method.name == "tools/call"
         self.era = era
         self.via = via
         self.caller = caller  # opaque to the core: whoever waits for the Reply
@@ -156,6 +166,7 @@ class Call:
         self.arguments: JSONObject = {}
         self.progress_token: RequestId | None = None
         self.progress: float | None = None  # the last value sent
+        self.lane: Lane | None = None  # where its deadline is; see `Deadlines`, which owns this
         self.parked_at = 0  # a sequence number: orders parked calls
         self.asking: str | None = None  # id of the question on the wire while parked
         self.questions: tuple[Question, ...] = ()  # while parked; the first is on the wire
@@ -183,11 +194,26 @@ class Call:
     @property
     def job_once_answered(self) -> Job:
         """What to start once the human has answered: a tool's authorizer is not asked twice."""
-        return Job.RUN if self.is_tool else Job.READ
+        return Job.RUN if self.method.is_tool else Job.READ
 
     def __repr__(self) -> str:
         reason = f" {self.reason.value}" if self.reason else ""
         return f"<Call {self.id!r} {self.method.name} {self.state.value}{reason}>"
+
+
+class MidwayAsk:
+    """A question that the running tool of `call` waits for; `key` is what the shell calls it."""
+
+    __slots__ = ("call", "key", "lane")
+
+    def __init__(self, call: Call, key: str) -> None:
+        self.call = call
+        self.key = key
+        self.lane: Lane | None = None  # as that of a call
+
+
+Waiting = Call | MidwayAsk
+Lane = dict[Waiting, float]
 
 
 def diagram() -> str:

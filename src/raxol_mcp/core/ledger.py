@@ -12,13 +12,22 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 from raxol_mcp.core import payloads
-from raxol_mcp.core.calls import LEGAL, LEGAL_REASONS, Call, CallState, Closed, Via
+from raxol_mcp.core.calls import (
+    LEGAL,
+    LEGAL_REASONS,
+    Call,
+    CallState,
+    Closed,
+    MidwayAsk,
+    Via,
+    Waiting,
+)
 from raxol_mcp.core.deadlines import Deadlines
 from raxol_mcp.core.effects import Effect, Job, Push, Record, Reply, StartWorker, StopWorker
 from raxol_mcp.core.limits import Limits, Slots
 from raxol_mcp.core.parking import TOO_MANY_ON_SERVER, Parking
 from raxol_mcp.core.peers import Peer, Peers
-from raxol_mcp.core.questions import Question
+from raxol_mcp.core.questions import Question, left_of
 from raxol_mcp.errors import READ_BUSY, READ_DENIED
 from raxol_mcp.wire.jsonrpc import (
     Failure,
@@ -32,6 +41,7 @@ from raxol_mcp.wire.jsonrpc import (
 __all__ = ["Ledger"]
 
 ASK_ID_PREFIX: Final = "raxol-elicit-"
+_NOTHING: Final[JSONObject] = {}  # one for all parked calls, which are many
 _SILENT: Final = frozenset({Closed.CANCELLED, Closed.GONE})
 
 
@@ -154,7 +164,7 @@ class Ledger:
 
     def close_busy(self, call: Call, scope: str) -> None:
         """Close because there was no slot."""
-        if call.is_tool:
+        if call.method.is_tool:
             self.close_result(call, Closed.BUSY, payloads.busy(scope))
         else:
             data: JSONObject = {"error": "server_busy", "method": call.method.name}
@@ -162,7 +172,7 @@ class Ledger:
 
     def deny(self, call: Call, reason: Closed, detail: str, *, decision: str = "ask") -> None:
         """Close with the machine-readable refusal. Silence, a no and a full server all end here."""
-        if call.is_tool:
+        if call.method.is_tool:
             payload = payloads.denied(call.name, decision=decision, detail=detail)
             self.close_result(call, reason, payload)
         else:
@@ -192,7 +202,7 @@ class Ledger:
         self._sequence += 1
         call.parked_at = self._sequence
         # Frozen: what the read authorizer is shown, name, arguments and progress token are kept.
-        call.params = call.method.gate(call.params)
+        call.params = call.method.gate(call.params) or _NOTHING
         call.questions, call.answers = questions, None  # those of an earlier round are used up
         self.parking.park(call)
         self.ask_next(call)
@@ -203,15 +213,16 @@ class Ledger:
     def ask_next(self, call: Call) -> None:
         """Put the first open question of a parked call; the human has a fresh timeout for it."""
         self.deadlines.add(call, self.limits.elicitation_timeout, self.now)
-        question, *others = call.questions
-        call.asking = self.put(call, question, None)
-        # The request is on its way: what stays is only how to read the answer.
-        call.questions = (question.asked(), *others)
+        call.asking = self.put(call, call.questions[0], call)
+        call.questions = left_of(call.questions)
 
-    def put(self, call: Call, question: Question, key: str | None) -> str:
-        """Send a question to the call's own connection; return its unguessable id."""
+    def put(self, call: Call, question: Question, wait: Waiting) -> str:
+        """Send a question to the call's own connection; return its unguessable id.
+
+        `wait` is what the answer ends: the parked call itself, or what its tool waits for.
+        """
         ask_id = ASK_ID_PREFIX + self._new_id()
-        call.peer.asks[ask_id] = (call, key)
+        call.peer.asks[ask_id] = wait
         request = Request(ask_id, question.method, question.params)
         self.effects.append(Push(call.peer.connection, request, call.id))
         return ask_id
@@ -246,12 +257,11 @@ class Ledger:
             self.retract(call.peer, ask_id, call.id, reason)
 
     def _drop_midway_asks(self, call: Call, reason: Closed) -> None:
-        own = [(ask, key) for ask, (asker, key) in call.peer.asks.items() if asker is call]
-        for ask_id, key in own:
-            assert key is not None, "the question of a parked call was withdrawn already"
-            del call.peer.asks[ask_id]
-            self.deadlines.remove((call, key))
-            self.retract(call.peer, ask_id, call.id, reason)
+        for ask_id, wait in list(call.peer.asks.items()):
+            if isinstance(wait, MidwayAsk) and wait.call is call:
+                del call.peer.asks[ask_id]
+                self.deadlines.remove(wait)
+                self.retract(call.peer, ask_id, call.id, reason)
 
     def retract(self, peer: Peer, ask_id: str, about: int | str, reason: Closed) -> None:
         """Tell the client that a question is moot (MCP 2025-11-25 basic/utilities/cancellation).

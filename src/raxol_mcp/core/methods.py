@@ -103,7 +103,7 @@ def _listen(params: JSONObject) -> str | None:
 
 
 def _nothing(params: JSONObject) -> JSONObject:
-    return {}
+    return {}  # a new one each time: an authorizer may be careless with what it is shown
 
 
 def _only(*names: str) -> Callable[[JSONObject], JSONObject]:
@@ -117,15 +117,17 @@ class Method(Value, frozen=True):
     """One method.
 
     `shape(params)` says what is wrong with the params or None. `gate(params)` is what the read
-    authorizer is given beside the method's name. `required`: params may not be left out.
-    `granted`: behind the read authorizer the core itself carries it out. `rounds`: may be
-    answered `input_required` (MCP 2026-07-28 basic/patterns/mrtr). `cached`: carries cache hints
-    in the stateless era. `named`: the member of params that says which tool, prompt or resource.
+    authorizer is given beside the method's name. `is_tool`: it calls a tool, which has an
+    authorizer of its own. `required`: params may not be left out. `granted`: behind the read
+    authorizer the core itself carries it out. `rounds`: may be answered `input_required`
+    (MCP 2026-07-28 basic/patterns/mrtr). `cached`: carries cache hints in the stateless era.
+    `named`: the member of params that says which tool, prompt or resource.
     """
 
     name: str
     shape: Callable[[JSONObject], str | None] = _no_params
     gate: Callable[[JSONObject], JSONObject] = _nothing
+    is_tool: bool = False
     required: bool = False
     granted: bool = False
     rounds: bool = False
@@ -136,7 +138,7 @@ class Method(Value, frozen=True):
 
 _SHARED: Final = (
     Method("tools/list", _cursor, cached=True),
-    Method("tools/call", _call, required=True, rounds=True),
+    Method("tools/call", _call, is_tool=True, required=True, rounds=True),
     Method("resources/list", _cursor, cached=True),
     Method("resources/templates/list", _cursor, cached=True),
     Method(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from raxol_mcp.core.calls import Call, CallState, Closed
+from raxol_mcp.core.calls import Call, CallState, Closed, MidwayAsk
 from raxol_mcp.core.effects import Push, Resolve
 from raxol_mcp.core.questions import Question
 from raxol_mcp.core.subscriptions import listeners, stamped, wants_broadcast
@@ -34,27 +34,28 @@ class Midway:
         """Put a running tool's question; its call must be working."""
         ledger = self._ledger
         if call.state in _WORKING:
-            ledger.deadlines.add((call, key), ledger.limits.elicitation_timeout, ledger.now)
-            ledger.put(call, question, key)
+            ask = MidwayAsk(call, key)
+            ledger.deadlines.add(ask, ledger.limits.elicitation_timeout, ledger.now)
+            ledger.put(call, question, ask)
         else:
             ledger.effects.append(Resolve(call, key, None))
 
-    def expired(self, call: Call, key: str) -> None:
+    def expired(self, ask: MidwayAsk) -> None:
         """Nobody answered a running tool's question in time."""
-        asks = call.peer.asks
-        ask_id = next((ask for ask, entry in asks.items() if entry == (call, key)), None)
+        call, asks = ask.call, ask.call.peer.asks
+        ask_id = next((id for id, wait in asks.items() if wait is ask), None)
         if ask_id is not None:  # else the call was closed in this very tick
             del asks[ask_id]
-            self._ledger.effects.append(Resolve(call, key, None))
+            self._ledger.effects.append(Resolve(call, ask.key, None))
             self._ledger.retract(call.peer, ask_id, call.id, Closed.ANSWER_TIMEOUT)
 
     def unanswerable(self, peer: Peer) -> None:
         """No answer comes from `peer` any more: tools that wait for one need not wait longer."""
-        for ask_id, (call, key) in list(peer.asks.items()):
-            assert key is not None, "parked calls of this connection were closed first"
+        for ask_id, ask in list(peer.asks.items()):
+            assert isinstance(ask, MidwayAsk), "parked calls of this connection were closed first"
             del peer.asks[ask_id]
-            self._ledger.deadlines.remove((call, key))
-            self._ledger.effects.append(Resolve(call, key, None))
+            self._ledger.deadlines.remove(ask)
+            self._ledger.effects.append(Resolve(ask.call, ask.key, None))
 
     def progressed(
         self, call: Call, progress: float, total: float | None, message: str | None

@@ -8,7 +8,6 @@ oldest call. A client that spreads its calls over many connections only crowds o
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ class Parking:
         self._count = 0
         self._by_share: dict[Hashable, int] = {}  # never holds a zero
         # Per share, oldest first, the calls that may be evicted: approved ones never are.
-        self._evictable: dict[Hashable, OrderedDict[Call, int]] = {}
+        self._evictable: dict[Hashable, dict[Call, None]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -75,7 +74,7 @@ class Parking:
             if count < most or count <= held:
                 continue
             oldest = next(iter(calls))
-            if count > most or victim is None or calls[oldest] < victim.parked_at:
+            if count > most or victim is None or oldest.parked_at < victim.parked_at:
                 victim, most = oldest, count
         return victim if victim is not None else Refused.SERVER_FULL
 
@@ -84,7 +83,7 @@ class Parking:
         share = call.share
         self._count += 1
         self._by_share[share] = self._by_share.get(share, 0) + 1
-        self._evictable.setdefault(share, OrderedDict())[call] = call.parked_at
+        self._evictable.setdefault(share, {})[call] = None
 
     def protect(self, call: Call) -> None:
         """The human said yes: the call keeps its place and can no longer be evicted."""
@@ -97,8 +96,10 @@ class Parking:
         """Give the place of `call` back."""
         share = call.share
         calls = self._evictable.get(share)
-        if calls is not None and calls.pop(call, None) is not None and not calls:
-            del self._evictable[share]
+        if calls is not None and call in calls:
+            del calls[call]
+            if not calls:
+                del self._evictable[share]
         held = self._by_share[share]
         if held == 1:
             del self._by_share[share]

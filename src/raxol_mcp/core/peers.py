@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from raxol_mcp.wire.values import Value
 
 if TYPE_CHECKING:
-    from raxol_mcp.core.calls import Call
+    from raxol_mcp.core.calls import Call, Waiting
     from raxol_mcp.wire.jsonrpc import RequestId
 
 __all__ = ["Capability", "ConnectionFacts", "Peer", "Peers", "capabilities_of"]
@@ -128,7 +128,7 @@ class Peer:
         self.capabilities: Capability | None = None  # None: never told, or evicted
         self.log_severity = LEVEL_UNTIL_SET
         self.calls: dict[RequestId, Call] = {}
-        self.asks: dict[str, tuple[Call, str | None]] = {}  # ask id -> call, key of a midway ask
+        self.asks: dict[str, Waiting] = {}  # by the id of the question on the wire
         self.subscriptions: set[str] = set()
         self.listening: dict[RequestId, Call] = {}
 

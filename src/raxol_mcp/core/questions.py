@@ -12,7 +12,7 @@ from raxol_mcp.core.peers import Capability
 from raxol_mcp.wire.jsonrpc import JSONObject
 from raxol_mcp.wire.values import Value
 
-__all__ = ["APPROVAL_KEY", "Question", "approval"]
+__all__ = ["APPROVAL_KEY", "Question", "approval", "left_of"]
 
 APPROVAL_KEY: Final = "approve"
 _ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
@@ -68,6 +68,13 @@ class Question(Value):
         return answer
 
 
+def left_of(questions: tuple[Question, ...]) -> tuple[Question, ...]:
+    """Give what a parked call keeps of its questions once the first is on the wire."""
+    if len(questions) == 1 and questions[0].approval:
+        return _APPROVAL_ALONE  # what parked calls have nearly always: one for all of them
+    return (questions[0].asked(), *questions[1:])
+
+
 def approval(prompt: str, tool: str) -> Question:
     """Build the question that an authorizer's ask puts to the human."""
     return Question(
@@ -92,3 +99,4 @@ def approval(prompt: str, tool: str) -> Question:
 
 
 _APPROVAL: Final = Question(APPROVAL_KEY, "elicitation/create", {}, Capability.FORM, approval=True)
+_APPROVAL_ALONE: Final = (_APPROVAL,)

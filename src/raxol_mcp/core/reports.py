@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from raxol_mcp.core import payloads
-from raxol_mcp.core.calls import Call, CallState, Closed
+from raxol_mcp.core.calls import Call, CallState, Closed, MidwayAsk
 from raxol_mcp.core.effects import Job, Resolve
 from raxol_mcp.core.methods import level_problem, string_list
 from raxol_mcp.core.outcomes import (
@@ -64,7 +64,7 @@ class Reports:
         self._ledger.close(call, reason, Response(call.id, outcome.payload))
 
     def _failed(self, call: Call, outcome: Failed) -> None:
-        if call.is_tool:
+        if call.method.is_tool:
             self._ledger.close_result(call, Closed.FAILED, payloads.tool_error(outcome.text))
         else:
             self._read_failed(call, Closed.FAILED, outcome.reason)
@@ -74,7 +74,7 @@ class Reports:
         self._broken(call, Closed.FAILED, payloads.CRASHED)
 
     def _broken(self, call: Call, reason: Closed, error: str) -> None:
-        if call.is_tool:
+        if call.method.is_tool:
             self._ledger.close_result(call, reason, payloads.callback_failed(error))
         else:
             self._read_failed(call, reason, error)
@@ -136,7 +136,7 @@ class Reports:
 
     def _cannot_ask(self, call: Call, outcome: Asked, missing: Capability) -> None:
         first = outcome.questions[0]
-        if call.is_tool and (first.approval or call.era.parks):
+        if call.method.is_tool and (first.approval or call.era.parks):
             # The client learns what it would have been asked: it may ask its human by itself.
             message = first.params.get("message")
             detail = message if isinstance(message, str) else f"{first.method} is not supported"
@@ -155,15 +155,14 @@ class Reports:
 
         Another connection's answer finds nothing, exactly like an unknown or a late one.
         """
-        entry = peer.asks.pop(message.id, None) if isinstance(message.id, str) else None
-        if entry is None:
-            self._ledger.record("stray_answer")
-            return
-        call, key = entry
         ledger = self._ledger
-        if key is not None:
-            ledger.deadlines.remove((call, key))
-            ledger.effects.append(Resolve(call, key, message))
+        call = peer.asks.pop(message.id, None) if isinstance(message.id, str) else None
+        if call is None:
+            ledger.record("stray_answer")
+            return
+        if isinstance(call, MidwayAsk):
+            ledger.deadlines.remove(call)
+            ledger.effects.append(Resolve(call.call, call.key, message))
             return
         call.asking = None
         if isinstance(message, Failure):

@@ -246,7 +246,7 @@ class ServerCore:
 
     def _admit(self, call: Call) -> None:
         ledger = self.ledger
-        job = Job.AUTHORIZE_THEN_RUN if call.is_tool else Job.READ
+        job = Job.AUTHORIZE_THEN_RUN if call.method.is_tool else Job.READ
         if (
             not call.era.parks
             and call.method.rounds
@@ -335,11 +335,11 @@ class ServerCore:
     def tick(self, now: float) -> list[Effect]:
         """Time has passed: every wait whose deadline is at or before `now` ends."""
         effects = self._begin(now)
-        for key in self.ledger.deadlines.due(now):
-            if isinstance(key, Call):
-                self._reports.expired(key)
+        for wait in self.ledger.deadlines.due(now):
+            if isinstance(wait, Call):
+                self._reports.expired(wait)
             else:
-                self._midway.expired(*key)
+                self._midway.expired(wait)
         return effects
 
     # -- what a running tool says -------------------------------------------------------------

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from raxol_mcp.core.outcomes import Outcome
     from raxol_mcp.server.authorizer import Authorizer
     from raxol_mcp.server.processes import Processes
+    from raxol_mcp.wire.jsonrpc import JSONObject
 
 __all__ = ["AuthorizerSource", "Lifespan", "Server"]
 
@@ -207,6 +208,33 @@ class Server(Declarations, Port):
             f"configured: {', '.join(guilty)}. Pass authorizer= (allow_all() opts out, explicitly)."
         ]
 
+    def refusals_for_network(self, *, required: bool | None = None) -> list[str]:
+        """Say why a network transport must not serve this server; empty when it may.
+
+        Both seams must have been chosen where authorization is required (`server/deployment.py`,
+        which reads the environment now). `required` overrides that.
+        """
+        from raxol_mcp.server.deployment import enforce_authorization, enforce_read_authorization
+
+        # Not `authorization_configured()`: that a server has stopped is no reason against
+        # starting it again.
+        chosen = self._authorizer is not None and self._authorizer_source == "configured"
+        refusals = self.refusals()
+        for enforce, configured in (
+            (enforce_authorization, chosen),
+            (enforce_read_authorization, self._read_authorizer is not None),
+        ):
+            try:
+                enforce(configured, required=required)
+            except ConfigurationError as error:
+                refusals.append(str(error))
+        return refusals
+
+    def input_schema(self, name: str) -> JSONObject | None:
+        """Return the input schema of a tool; None when there is no such tool."""
+        tool = self.registry.tool(name)
+        return None if tool is None else tool.input_schema
+
     # -- life ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -283,7 +311,7 @@ class Server(Declarations, Port):
             raise ConfigurationError("the server has started: guard and bound it before")
 
     def _execute(self, call: Call, job: Job) -> Coroutine[object, object, Outcome]:
-        return self._tools.call(call, job) if call.is_tool else self._surface.read(call)
+        return self._tools.call(call, job) if call.method.is_tool else self._surface.read(call)
 
     def _process_pool(self) -> Processes:
         if self._processes is None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from raxol_mcp.core.authentication import Authenticated, Challenge
-from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.errors import ConfigurationError, RaxolError
 from raxol_mcp.server.protected_resource import ProtectedResource, checked_scopes
 from raxol_mcp.wire.values import Value
 
@@ -70,14 +70,19 @@ class Principal(Value, frozen=True):
 
 
 class TokenVerifier(Protocol):
-    """Knows the tokens of one issuer."""
+    """Knows the tokens of one issuer.
+
+    One with an attribute `bounded = True` promises that `verify` ends by itself within
+    `VERIFY_TIMEOUT`; others run against a timer, which costs more than remembering a token does.
+    """
 
     async def verify(self, token: str) -> Principal | None:
         """Say whose token this is; None when it is not valid here, for whatever reason.
 
         It must have been issued for this very server (MCP 2026-07-28 basic/authorization §Token
-        Handling). Raise when that cannot be known now: the request is refused with status 503,
-        and the client keeps its token. What is raised must not repeat the token.
+        Handling). Raise a `RaxolError` (`NotReady`) when that cannot be known now: the request is
+        refused with status 503, and the client keeps its token. Anything else that is raised is
+        refused too, and logged as a mistake.
         """
 
 
@@ -87,12 +92,13 @@ class BearerAuthenticator:
     `resource` names this server and its metadata document; without one (static tokens) the
     challenges point nowhere. Who lacks one of `required_scopes` gets status 403 and all of them
     in one challenge. `implied_scopes` says which scopes a broader one contains, to any depth:
-    `{"files": ["files:read", "files:write"]}`. `timeout` bounds a verifier, in seconds.
+    `{"files": ["files:read", "files:write"]}`. `timeout`, in seconds, ends the wait for a verifier
+    that is not bounded by itself.
 
     Keeps nothing between requests. Raises `ConfigurationError`.
     """
 
-    __slots__ = ("_implied", "_required", "_resource", "_timeout", "_verifier")
+    __slots__ = ("_bounded", "_implied", "_required", "_resource", "_timeout", "_verifier")
 
     def __init__(
         self,
@@ -106,6 +112,7 @@ class BearerAuthenticator:
         if not timeout > 0:
             raise ConfigurationError("the timeout of a verifier is a number of seconds above 0")
         self._verifier = verifier
+        self._bounded = getattr(verifier, "bounded", False) is True
         self._resource = resource
         self._required = checked_scopes(required_scopes, what="required_scopes")
         self._implied = {
@@ -148,8 +155,9 @@ class BearerAuthenticator:
 
     async def _judged(self, token: str) -> Authenticated | Challenge:
         try:
-            async with asyncio.timeout(self._timeout):
-                principal: object = await self._verifier.verify(token)
+            principal = await self._verified(token)
+        except RaxolError:  # "not now": whoever found out has logged it, once for all requests
+            return Challenge(503, None, "Tokens cannot be checked now")
         except Exception as error:  # the edge to code that is not ours
             # Without its text, which may hold the token; the places it went through do not.
             _logger.error(
@@ -169,6 +177,12 @@ class BearerAuthenticator:
         if not scopes.issuperset(self._required):
             return self.insufficient_scope(self._required)
         return Authenticated(principal.id, scopes)
+
+    async def _verified(self, token: str) -> object:
+        if self._bounded:
+            return await self._verifier.verify(token)
+        async with asyncio.timeout(self._timeout):
+            return await self._verifier.verify(token)
 
     def _with_implied(self, granted: frozenset[str]) -> frozenset[str]:
         if not self._implied:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import CoroutineType
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.core.payloads import CRASHED
 from raxol_mcp.errors import RaxolError, ToolError
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Callbacks:
     def _failed(
         self, key: tuple[str, str], call: Call, fault: Fault | None, error: BaseException
     ) -> CallbackFailed:
-        from raxol_mcp.server.process_call import RemoteFailure
+        from raxol_mcp.server.process_call import Crashed, RemoteFailure
 
         told = str(error) if isinstance(error, ToolError) else None
         if self._is_fault(fault, error):
@@ -142,6 +143,8 @@ class Callbacks:
             _logger.error("%s %r raised in its process:\n%s", *key, error.traceback)
             return CallbackFailed(error.type_name)
         _logger.error("%s %r failed", *key, exc_info=error)
+        if isinstance(error, Crashed):  # its process died: there is no exception to name
+            return CallbackFailed(CRASHED, f'{{"error":"{CRASHED}"}}')
         return CallbackFailed(type(error).__name__)
 
     @staticmethod

@@ -20,9 +20,12 @@ from raxol_mcp.wire.meta import LOG_LEVELS
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
     from raxol_mcp.core.effects import Effect
+    from raxol_mcp.server.rounds import Elicit, ElicitUrl, ListRoots, Sample
     from raxol_mcp.server.runtime import ServerRuntime
 
 __all__ = ["Context", "ElicitResult"]
+
+MAX_RETRY = 3600.0
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -104,6 +107,10 @@ class Context:
         """The `state` of the last `InputRequired`, unchanged; None before one."""
         return self._call.round_state
 
+    def supports(self, request: Elicit | ElicitUrl | Sample | ListRoots) -> bool:
+        """Whether this call's client declared what `request` needs: ask for nothing else."""
+        return not request.question("").needs & ~self._call.era.may_ask(self._call)
+
     # -- saying something ---------------------------------------------------------------------
 
     def progress(
@@ -152,6 +159,23 @@ class Context:
     def error(self, data: object) -> None:
         """Log at level error."""
         self.log("error", data)
+
+    def release_stream(self, retry: float = 1.0) -> None:
+        """Let the client go; it comes back for the rest after `retry` seconds (2025-11-25, HTTP).
+
+        For work that takes long: nothing is lost meanwhile, within a bound. Where the client
+        cannot come back (other revisions, other transports) nothing happens.
+        MCP 2025-11-25 basic/transports §Sending Messages to the Server. Raises ValueError.
+        """
+        if not 0 <= retry <= MAX_RETRY:
+            raise ValueError(f"retry must be from 0 to {MAX_RETRY:.0f} seconds, got: {retry!r}")
+        call, runtime = self._call, self._runtime
+
+        def release() -> list[Effect]:
+            runtime.release(call, retry)
+            return []
+
+        self._on_loop(release)
 
     # -- asking in the middle of the work (handshake era) -------------------------------------
 

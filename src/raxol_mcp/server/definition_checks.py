@@ -130,6 +130,11 @@ def _tool(tool: Tool) -> Iterator[str]:
     yield from _callback(tool.callback)
     yield from _schema("input", tool.input_schema, absent=("missing_input_schema",))
     yield from _schema("output", tool.output_schema)
+    if "x-mcp-header" in repr(tool.input_schema):
+        from raxol_mcp.wire.headers import annotation_problems  # few tools have one
+
+        for problem in annotation_problems(tool.input_schema):
+            yield f"invalid_input_schema ({problem})"
     yield from _texts(title=tool.title)
     if tool.annotations is not None:
         yield from _tool_annotations(tool.annotations)

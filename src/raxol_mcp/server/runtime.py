@@ -191,6 +191,13 @@ class ServerRuntime:
         del self._sinks[connection]
         return True
 
+    def release(self, call: Call, retry: float) -> None:
+        """Let go of the stream of a call that goes on, where its transport has such a thing."""
+        sink = self._sinks.get(call.peer.connection)
+        release = getattr(sink, "release", None)
+        if release is not None and call.peer.open:
+            release(call.id, retry)
+
     # -- workers ------------------------------------------------------------------------------
 
     def _start_worker(self, effect: StartWorker) -> None:

@@ -44,6 +44,7 @@ class StaticTokens:
     """
 
     __slots__ = ("_principals",)
+    bounded: Final = True  # it waits for nothing
 
     def __init__(self, tokens: Mapping[str, str | Principal]) -> None:
         entries = [
@@ -131,18 +132,15 @@ def _digested(entries: list[tuple[str, Principal]]) -> tuple[tuple[bytes, Princi
 def _file_text(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     try:
-        # Judged is the very file that is read: between two opens it could be exchanged. A pipe
-        # would block.
+        # Judged is the very file that is read: between two looks it could be exchanged. Opening a
+        # pipe must not wait for its writer.
         descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise ConfigurationError(f"{name} is not a plain file")
-            if status.st_mode & (stat.S_IRWXO | stat.S_IWGRP):
-                raise ConfigurationError(
-                    f"{name} holds tokens and is open to others: chmod 600 {name}"
-                )
-            text = file.read(_MAX_FILE_BYTES + 1)
+        try:
+            _refuse_open_file(name, os.fstat(descriptor).st_mode)
+            with open(descriptor, "rb", closefd=False) as file:
+                text = file.read(_MAX_FILE_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise ConfigurationError(f"{name} cannot be read: {error.strerror}") from None
     if len(text) > _MAX_FILE_BYTES:
@@ -151,3 +149,10 @@ def _file_text(path: str | os.PathLike[str]) -> str:
         return text.decode()
     except UnicodeDecodeError:
         raise ConfigurationError(f"{name} is not UTF-8") from None
+
+
+def _refuse_open_file(name: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise ConfigurationError(f"{name} is not a plain file")
+    if mode & (stat.S_IRWXO | stat.S_IWGRP):
+        raise ConfigurationError(f"{name} holds tokens and is open to others: chmod 600 {name}")

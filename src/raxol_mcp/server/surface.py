@@ -16,6 +16,7 @@ from raxol_mcp.core.methods import string_list
 from raxol_mcp.core.outcomes import Failed, Granted, Outcome, Refused, Returned
 from raxol_mcp.core.subscriptions import LISTEN_FIELDS
 from raxol_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, READ_DENIED
+from raxol_mcp.server.adapt import completed
 from raxol_mcp.server.authorizer import ALLOW, AskHuman, Authorizer, Deny, decide, decide_now
 from raxol_mcp.server.callbacks import CallbackFailed, Callbacks, CircuitOpen, is_async
 from raxol_mcp.server.content import prompt_payload, resource_contents
@@ -321,7 +322,7 @@ class Surface:
     def _encoded(self, call: Call, payload: JSONObject) -> Outcome:
         try:
             raw = encode_result(
-                call.era.complete(payload, cached=call.method.cached),
+                completed(call, payload, cached=call.method.cached),
                 max_bytes=self._runtime.core.limits.max_result_bytes,
             )
         except UnencodableResult as error:

@@ -24,6 +24,7 @@ from raxol_mcp.core.outcomes import (
 from raxol_mcp.core.payloads import tool_error
 from raxol_mcp.core.questions import approval
 from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.adapt import completed
 from raxol_mcp.server.authorizer import AskHuman, AuthorizationContext, Deny, decide, decide_now
 from raxol_mcp.server.callbacks import CallbackFailed, CircuitOpen
 from raxol_mcp.server.context import Context
@@ -204,7 +205,7 @@ class Tools:
         failed = payload.get("isError") is True
         try:
             raw = encode_result(
-                call.era.complete(payload),
+                completed(call, payload),
                 max_bytes=self._runtime.core.limits.max_result_bytes,
             )
         except UnencodableResult as error:

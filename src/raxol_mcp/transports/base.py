@@ -23,9 +23,9 @@ from raxol_mcp.core.authentication import Authenticated, Challenge
 
 if TYPE_CHECKING:
     from raxol_mcp.core.peers import ConnectionFacts
-    from raxol_mcp.wire.jsonrpc import Incoming, Outgoing, RequestId
+    from raxol_mcp.wire.jsonrpc import Incoming, JSONObject, Outgoing, RequestId
 
-__all__ = ["Authenticated", "Authenticator", "Challenge", "ServerPort", "Sink"]
+__all__ = ["Authenticated", "Authenticator", "Challenge", "NetworkPort", "ServerPort", "Sink"]
 
 
 class Sink(Protocol):
@@ -91,6 +91,23 @@ class ServerPort(Protocol):
 
     def gone(self, connection: Hashable) -> None:
         """Close everything of this connection: nothing can be delivered any more."""
+
+
+class NetworkPort(ServerPort, Protocol):
+    """What a transport that strangers can reach sees of a server, beside the rest.
+
+    The sinks it gives may have one more method, `release(about: RequestId, retry: float)`: let the
+    client of a request go, to come back for the rest after `retry` seconds. It may do nothing.
+    """
+
+    def refusals_for_network(self, *, required: bool | None = None) -> list[str]:
+        """Say why this server must not be reachable by others; empty when it may.
+
+        `required` overrides what the environment says about whether authorizers are needed.
+        """
+
+    def input_schema(self, name: str) -> JSONObject | None:
+        """Return the input schema of a tool, the same object until it changes; None: no such."""
 
 
 class Authenticator(Protocol):

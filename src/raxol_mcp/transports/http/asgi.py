@@ -13,6 +13,7 @@ __all__ = [
     "Event",
     "Header",
     "Receive",
+    "Request",
     "Scope",
     "Send",
     "empty",
@@ -32,6 +33,30 @@ Header: TypeAlias = tuple[bytes, bytes]
 
 JSON: Final = (b"content-type", b"application/json")
 _PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
+
+
+class Request:
+    """One request that the guards let through: its `raw` headers, and the same by their names.
+
+    `principal` is who was authenticated, if anybody was.
+    """
+
+    __slots__ = ("headers", "principal", "raw", "receive", "scope", "send")
+
+    def __init__(
+        self,
+        scope: Scope,
+        raw: list[Header],
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        self.headers = headers
+        self.principal: str | None = None
+        self.raw = raw
+        self.receive = receive
+        self.scope = scope
+        self.send = send
 
 
 class Answer(Value, frozen=True):

@@ -25,8 +25,7 @@ class Departure:
 
     async def left(self, receive: Receive) -> bool:
         """Return True when the client has left, False when woken first (or before the call)."""
-        if self._woken:
-            self._woken = False
+        if self._take_wake():
             return False
         task = self._task = asyncio.current_task()
         assert task is not None, "a coroutine runs in a task"
@@ -36,10 +35,9 @@ class Departure:
                 pass
         except asyncio.CancelledError:
             # Ours to swallow only if nobody else cancelled as well.
-            if self._woken and task.uncancel() <= before:
-                self._woken = False
-                return False
-            raise
+            if not self._take_wake() or task.uncancel() > before:
+                raise
+            return False
         finally:
             self._task = None
         return True
@@ -53,3 +51,7 @@ class Departure:
             self._woken = True
             if self._task is not None:
                 self._task.cancel()
+
+    def _take_wake(self) -> bool:
+        woken, self._woken = self._woken, False
+        return woken

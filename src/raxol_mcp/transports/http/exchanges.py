@@ -72,9 +72,9 @@ class _State(Enum):
 class Exchange:
     """One POST. `owed` is how many answers are still to come.
 
-    With a `log` what is sent is kept there, and kept on when the client has left or was let go;
-    with `resumable` it is told at once how to come back. `on_answered` is called once, when
-    nothing is owed any more.
+    With `new_log` what is sent as events is kept in one, and kept on when the client has left or
+    was let go; with `resumable` it is told at once how to come back. `on_answered` is called once,
+    when nothing is owed any more.
     """
 
     __slots__ = (
@@ -82,13 +82,14 @@ class Exchange:
         "_send",
         "_state",
         "_status_of",
+        "_stream",
         "_streams",
         "_waiter",
         "_waits",
         "answer",
         "channel",
         "extra",
-        "log",
+        "new_log",
         "on_answered",
         "owed",
         "resumable",
@@ -100,12 +101,12 @@ class Exchange:
         waits: Waits,
         streams: Streams,
         status_of: Callable[[Outgoing], int],
-        log: EventLog | None = None,
+        new_log: Callable[[], EventLog] | None = None,
     ) -> None:
         self.answer: Outgoing | None = None
         self.channel: Channel | None = None
         self.extra: tuple[Header, ...] = ()
-        self.log = log
+        self.new_log = new_log
         self.on_answered: Callable[[Exchange], None] | None = None
         self.owed = 1
         self.resumable = False
@@ -113,6 +114,7 @@ class Exchange:
         self._send = send
         self._state = _State.WAITING
         self._status_of = status_of
+        self._stream: EventStream | None = None
         self._streams = streams
         self._waiter: asyncio.Future[None] | None = None
         self._waits = waits
@@ -159,7 +161,8 @@ class Exchange:
         if self.resumable and self._state in (_State.WAITING, _State.STREAMING):
             self.begin()
             assert self.channel is not None, "it has begun"
-            stream, self.channel.stream = self.channel.stream, None
+            stream = self.channel.stream
+            self.channel.detach(stream)
             if stream is not None:
                 stream.put(b"retry: %d\n\n" % int(retry * 1000), about=0)
                 stream.finish()
@@ -168,8 +171,9 @@ class Exchange:
         """Begin the stream of events, if nothing has begun."""
         if self._state is _State.WAITING:
             self._state = _State.STREAMING
-            self.channel = Channel(self.log)
-            self.channel.stream = EventStream(self._send, self._streams, self.extra)
+            self.channel = Channel(None if self.new_log is None else self.new_log())
+            self._stream = EventStream(self._send, self._streams, self.extra)
+            self.channel.stream = self._stream
             if self.resumable:
                 self.channel.prime(RETRY)
             self._wake()
@@ -184,9 +188,9 @@ class Exchange:
 
     def _event(self, message: Outgoing, *, final: bool, droppable: bool) -> None:
         self.begin()
-        channel, log = self.channel, self.log
+        channel = self.channel
         assert channel is not None, "it has begun"
-        line = line_of(message)
+        line, log = line_of(message), channel.log
         if line:
             channel.write(line, droppable=droppable)
             if final and log is not None and log.lost == log.number:
@@ -234,14 +238,10 @@ class Exchange:
         """Bring the answer to the client, after `wait`; say how that ended."""
         if self.answer is not None:
             return await self._bring_json(self.answer)
-        channel = self.channel
-        if channel is None:
+        channel, stream = self.channel, self._stream
+        if channel is None or stream is None:
             await say(_UNANSWERED, self._send)
             return StreamEnd.FINISHED
-        stream = channel.stream
-        if stream is None:  # let go before it was read
-            stream = EventStream(self._send, self._streams, self.extra)
-            stream.finish()
         try:
             return await stream.serve(receive)
         finally:
@@ -249,7 +249,7 @@ class Exchange:
 
     def left(self) -> None:
         """The client is gone: without a log there is no way back."""
-        if self.log is None or self.channel is None:
+        if self.channel is None or self.channel.log is None:
             self._state = _State.ENDED
 
     async def _bring_json(self, answer: Outgoing) -> StreamEnd:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.errors import ConfigurationError
@@ -65,10 +66,7 @@ def headers_of(
     Several lines of one header are joined (RFC 9110 §5.3), unless it may be there only once.
     """
     lines = list(raw)
-    size_bytes = 0
-    for name, value in lines:
-        size_bytes += len(name) + len(value)
-    if size_bytes > max_bytes:
+    if sum(map(len, chain.from_iterable(lines))) > max_bytes:
         return _TOO_LARGE
     headers = dict(lines)
     return headers if len(headers) == len(lines) else _joined(lines)
@@ -183,24 +181,23 @@ def _accepts(accept: bytes, kind: bytes, subtype: bytes) -> bool:
 def _many(options: Iterable[str]) -> list[str]:
     if isinstance(options, str):
         raise ConfigurationError(f"a list of names is wanted, not one text: {options!r}")
-    return list(options)
+    return [str(option).lower() for option in options]
 
 
-def _host_option(option: str) -> str:
-    host = option.lower() if isinstance(option, str) else ""
+def _host_option(host: str) -> str:
+    given = host
     if host.count(":") > 1 and not host.startswith("["):
         host = f"[{host}]"
     if host != "*" and _HOST.fullmatch(host) is None:
-        raise ConfigurationError(f"not a host to allow, such as 'mcp.example': {option!r}")
+        raise ConfigurationError(f"not a host to allow, such as 'mcp.example': {given!r}")
     return host
 
 
-def _origin_option(option: str) -> str:
-    origin = option.lower() if isinstance(option, str) else ""
+def _origin_option(origin: str) -> str:
     if origin not in ("*", "null") and (
         _ORIGIN.fullmatch(origin) is None or origin.endswith("/") or origin.count("/") > 2
     ):
-        raise ConfigurationError(f"not an origin to allow, such as 'https://a.example': {option!r}")
+        raise ConfigurationError(f"not an origin to allow, such as 'https://a.example': {origin!r}")
     return origin
 
 

@@ -1,4 +1,4 @@
-"""How an HTTP request is read as MCP: which era, what is refused unseen, which status an answer has.
+"""How an HTTP request is read as MCP: its era, what is refused unseen, the status of an answer.
 
 Decides from headers and message alone; runs nothing and remembers nothing. The order of the checks
 of the stateless era is the specification's (MCP 2026-07-28 basic/transports/streamable-http §Server
@@ -20,7 +20,7 @@ from raxol_mcp.errors import (
     PARSE_ERROR,
     UNSUPPORTED_VERSION,
 )
-from raxol_mcp.wire.headers import params_problem, standard_problem, version_problem
+from raxol_mcp.wire.headers import Headers, params_problem, standard_problem, version_problem
 from raxol_mcp.wire.jsonrpc import Failure, Request
 from raxol_mcp.wire.meta import (
     HANDSHAKE_VERSIONS,
@@ -31,7 +31,8 @@ from raxol_mcp.wire.meta import (
 )
 
 if TYPE_CHECKING:
-    from raxol_mcp.wire.headers import Headers, Mirror
+    from raxol_mcp.transports.http.asgi import Request as Asked
+    from raxol_mcp.wire.headers import Mirror
     from raxol_mcp.wire.jsonrpc import Incoming, Outgoing
 
 __all__ = [
@@ -46,7 +47,8 @@ __all__ = [
 MirrorsOf = Callable[[str], Sequence["Mirror"]]
 
 _HANDSHAKE: Final = frozenset(version.encode() for version in HANDSHAKE_VERSIONS)
-_SUPPORTED: Final = list(STATELESS_VERSIONS)
+# Which member of the params `Mcp-Name` repeats.
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 # Everything else is an answer like a result is, and has 200: a client that falls back to an older
 # protocol at a 400 must not do so because it named a resource that does not exist.
@@ -81,45 +83,58 @@ def is_stateless(version: bytes | None, message: Incoming) -> bool:
     return False
 
 
-def stateless_refusal(
-    headers: Headers, request: Request, mirrors_of: MirrorsOf
-) -> tuple[int, Failure] | None:
-    """Say what is wrong with a stateless request: the HTTP status and the answer; or None.
+def stateless_refusal(asked: Asked, request: Request, mirrors_of: MirrorsOf) -> Failure | None:
+    """Say what is wrong with a stateless request, for status 400; None: the server is to judge.
 
     `mirrors_of(name)` gives what the input schema of a tool has annotated with `x-mcp-header`.
     """
-    failure = _meta_failure(request) or version_problem(headers, request)
-    if failure is None:
-        failure = _version_failure(request) or standard_problem(headers, request)
-    if failure is None and request.method == "tools/call":
-        name = (request.params or {}).get("name")
-        mirrors = mirrors_of(name) if isinstance(name, str) else ()
+    params = request.params
+    meta = None if params is None else params.get("_meta")
+    version = meta.get(META_VERSION) if isinstance(meta, dict) else None
+    if not isinstance(version, str):
+        return Failure(request.id, INVALID_PARAMS, f"params._meta[{META_VERSION!r}] is missing")
+    assert params is not None, "the version was found there"
+    assert isinstance(meta, dict), "the version was found there"
+    if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+        text = f"params._meta[{META_CLIENT_CAPABILITIES!r}] must be an object"
+        return Failure(request.id, INVALID_PARAMS, text)
+    name = params.get(_NAMED.get(request.method, ""))
+    if not _mirrored_plainly(asked.headers, version, request.method, name):
+        failure = _header_failure(Headers(asked.raw), request, version)
+        if failure is not None:
+            return failure
+    if request.method == "tools/call" and isinstance(name, str):
+        mirrors = mirrors_of(name)
         if mirrors:
-            failure = params_problem(headers, request, mirrors)
-    return None if failure is None else (400, failure)
+            return params_problem(Headers(asked.raw), request, mirrors)
+    return None
 
 
-def _meta_failure(request: Request) -> Failure | None:
-    meta = meta_of(request.params) or {}
-    problem = None
-    if not isinstance(meta.get(META_VERSION), str):
-        problem = META_VERSION
-    elif not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        problem = META_CLIENT_CAPABILITIES
-    if problem is None:
-        return None
-    kind = "a string" if problem == META_VERSION else "an object"
-    return Failure(request.id, INVALID_PARAMS, f"params._meta[{problem!r}] must be {kind}")
+def _mirrored_plainly(headers: dict[bytes, bytes], version: str, method: str, name: object) -> bool:
+    """Say whether the headers repeat the body letter by letter, as those of most requests do.
+
+    False says nothing: the rules are elsewhere. Nothing here is given twice (`guards.py`).
+    """
+    if version not in STATELESS_VERSIONS or not method.isascii():
+        return False
+    if headers.get(b"mcp-protocol-version") != version.encode():
+        return False
+    if headers.get(b"mcp-method") != method.encode() or not method.isprintable():
+        return False
+    if method not in _NAMED:
+        return True
+    if not isinstance(name, str) or not name.isascii() or not name.isprintable():
+        return False
+    # A name that looks wrapped, or has space around it, stands for another text.
+    return name[:2] != "=?" and name == name.strip() and headers.get(b"mcp-name") == name.encode()
 
 
-def _version_failure(request: Request) -> Failure | None:
-    meta = meta_of(request.params)
-    assert meta is not None, "its keys were checked"
-    version = meta[META_VERSION]
-    if version in STATELESS_VERSIONS:
-        return None
-    data = {"supported": _SUPPORTED, "requested": version}
-    return Failure(request.id, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+def _header_failure(headers: Headers, request: Request, version: str) -> Failure | None:
+    failure = version_problem(headers, request)
+    if failure is None and version not in STATELESS_VERSIONS:
+        data = {"supported": list(STATELESS_VERSIONS), "requested": version}
+        failure = Failure(request.id, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return failure or standard_problem(headers, request)
 
 
 def stateless_status(answer: Outgoing) -> int:

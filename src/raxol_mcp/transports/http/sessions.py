@@ -17,7 +17,7 @@ import asyncio
 import logging
 import os
 from base64 import urlsafe_b64encode
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.core.peers import ConnectionFacts
@@ -54,6 +54,7 @@ class Session:
 
     __slots__ = (
         "_answering",
+        "_forget",
         "_kept",
         "_nonce",
         "_server",
@@ -67,7 +68,9 @@ class Session:
         "version",
     )
 
-    def __init__(self, server: ServerPort, principal: str | None) -> None:
+    def __init__(
+        self, server: ServerPort, principal: str | None, forget: Callable[[Session], None]
+    ) -> None:
         self.id = new_secret()
         self.principal = principal
         self.version: str | None = None
@@ -75,6 +78,7 @@ class Session:
         self.exchanges: dict[RequestId, Exchange] = {}
         self.listening: Channel | None = None
         self._answering: Exchange | None = None
+        self._forget = forget
         self._kept: dict[str, Channel] | None = None
         self._nonce = new_secret(6)
         self._server = server
@@ -141,7 +145,8 @@ class Session:
         else:
             exchange = None if about is None else self.exchanges.get(about)
         if exchange is None:
-            self._broadcast(message, droppable=droppable)
+            if not isinstance(message, Response | Failure):  # an answer is for no other stream
+                self._broadcast(message, droppable=droppable)
         elif isinstance(message, Request) and exchange.unheard:
             self._cannot_ask(message)
         else:
@@ -211,6 +216,8 @@ class Session:
         if self.ended is not None:
             return
         self.ended = reason
+        logger.debug("a session ended: %s", reason)
+        self._forget(self)
         self._server.gone(self.connection)
         for exchange in list(self.exchanges.values()):
             exchange.close(reason)
@@ -244,12 +251,12 @@ class Sessions:
         victim = next((session for session in self._by_id.values() if not session.busy), None)
         if victim is None:
             return False
-        self.end(victim, "room was needed for another session")
+        victim.end("room was needed for another session")
         return True
 
     def begin(self, principal: str | None) -> Session:
         """Connect a session that nobody can find yet: `keep` it once it has been greeted."""
-        return Session(self._server, principal)
+        return Session(self._server, principal, self._forget)
 
     def keep(self, session: Session) -> None:
         """Let a session be found by its id."""
@@ -259,7 +266,7 @@ class Sessions:
     def find(self, id: str, principal: str | None) -> Session | None:
         """Find a session of this principal, and count that as use of it."""
         session = self._by_id.get(id)
-        if session is None or session.principal != principal or session.ended is not None:
+        if session is None or session.principal != principal:
             return None
         self.used(session)
         return session
@@ -270,23 +277,24 @@ class Sessions:
             self._by_id[session.id] = session
             self._idle.add(session)
 
-    def end(self, session: Session, reason: str) -> None:
-        """End a session; its id is unknown from here on."""
-        self._by_id.pop(session.id, None)
-        self._idle.remove(session)
-        logger.debug("a session ended: %s", reason)
-        session.end(reason)
+    def finish_listening(self) -> None:
+        """End the GET stream of every session: its clients take it up again elsewhere."""
+        for session in self._by_id.values():
+            if session.listening is not None and session.listening.stream is not None:
+                session.listening.stream.finish()
 
     def end_all(self, reason: str) -> None:
         """End every session."""
         for session in list(self._by_id.values()):
-            self.end(session, reason)
+            session.end(reason)
         self._idle.close()
 
+    def _forget(self, session: Session) -> None:
+        self._by_id.pop(session.id, None)
+        self._idle.remove(session)
+
     def _unused(self, session: Session) -> None:
-        if session.ended is not None:
-            self._by_id.pop(session.id, None)
-        elif session.busy:
+        if session.busy:
             self.used(session)
         else:
-            self.end(session, "nobody used it")
+            session.end("nobody used it")

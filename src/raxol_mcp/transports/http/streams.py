@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from raxol_mcp.transports.http.asgi import Event, Header, Receive, Send
     from raxol_mcp.wire.jsonrpc import RequestId
 
-__all__ = ["EventStream", "StreamEnd", "Streams"]
+__all__ = ["EventStream", "StreamEnd", "Streams", "note"]
 
 logger = logging.getLogger("raxol_mcp.http")
 
@@ -139,9 +139,7 @@ class EventStream:
         """Whether more waits to be written than a client that keeps up would leave."""
         return self._outbox is not None and self._outbox.over
 
-    def put(
-        self, frame: bytes, *, about: RequestId | None = None, droppable: bool = False
-    ) -> None:
+    def put(self, frame: bytes, *, about: RequestId | None = None, droppable: bool = False) -> None:
         """Write `frame` after everything put before; after the end it is dropped."""
         if self.end is not None or self._finishing:
             return
@@ -225,3 +223,9 @@ class EventStream:
         await self._send(event)
         self._quiet = False
         self._streams.writing.add(self)
+
+
+def note(end: StreamEnd) -> None:
+    """Log the ends that whoever runs the server may want to know of."""
+    if end is StreamEnd.STALLED or end is StreamEnd.OVERFLOW:
+        logger.warning("a client was cut off: %s", end.value)
