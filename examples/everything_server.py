@@ -466,7 +466,7 @@ async def complete_arg1(value: str) -> list[str]:
 
 @server.prompt(name="test_prompt_with_embedded_resource")
 async def prompt_with_embedded_resource(
-    resourceUri: Annotated[str, "URI of the resource to embed"],  # noqa: N803  # the harness's name
+    resourceUri: Annotated[str, "URI of the resource to embed"],  # the harness's name
 ) -> list[Message]:
     """Show a resource."""
     resource = EmbeddedResource(

@@ -49,7 +49,8 @@ PURE_LAYERS: dict[str, set[str]] = {
 # Each costs a noticeable part of the time from spawn to the first answer, so it is imported by
 # the function that needs it.
 HEAVY = {
-    *("aiohttp", "click", "concurrent.futures", "email", "http", "importlib.metadata"),
+    *("aiohttp", "click", "concurrent.futures", "cryptography", "email", "http"),
+    *("importlib.metadata", "jwt"),
     *("importlib.resources", "jsonschema", "jsonschema_rs", "mcp", "mcp_types"),
     *("multiprocessing", "pydantic", "starlette", "urllib.request", "uvicorn"),
 }

@@ -49,7 +49,7 @@ class Declarations:
         meta: JSONObject | None = None,
     ) -> Callable[[F], F]: ...
 
-    def tool(  # noqa: PLR0913  # the options of a tool
+    def tool(  # the options of a tool
         self,
         function: F | None = None,
         /,

@@ -124,7 +124,9 @@ class Tool(_Listed, frozen=True, eq=False):
         True when `destructiveHint` or `sensitive` of the annotations is exactly true. One-way:
         `readOnlyHint` or `destructiveHint: false` beside it takes nothing back.
         """
-        annotations = self.annotations
+        annotations: object = self.annotations
+        if annotations is None:
+            return False  # at once: this is asked for every call
         return isinstance(annotations, Mapping) and (
             annotations.get("destructiveHint") is True or annotations.get("sensitive") is True
         )

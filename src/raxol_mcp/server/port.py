@@ -114,7 +114,7 @@ class Port:
         self,
         message: object,
         connection: Hashable = DEFAULT_CONNECTION,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  # it cancels the call, not only the wait
     ) -> Outgoing | None:
         """Handle one decoded message (what `decode` returns); return the reply, or None.
 

@@ -5,11 +5,12 @@ Made at the first call, not at registration: ten thousand tools must start fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from raxol_mcp.core.peers import Capability
-from raxol_mcp.core.questions import Question
+from raxol_mcp.core.questions import Question, approval
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.callbacks import is_async
 from raxol_mcp.server.content import tool_payload
@@ -17,6 +18,7 @@ from raxol_mcp.server.functions import ArgumentsInvalid, Function
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 if TYPE_CHECKING:
+    from raxol_mcp.server.asking import AskParameter
     from raxol_mcp.server.context import Context
     from raxol_mcp.server.definitions import Tool
     from raxol_mcp.server.json_schema import Validator
@@ -28,14 +30,15 @@ __all__ = ["PreparedTool"]
 class PreparedTool:
     """One tool, ready. Raises ConfigurationError when its raw schemas cannot be used.
 
-    `key` is that of its circuit breaker, `asks` are its Ask parameters, `target` the function's name when it runs in a process,
-    `in_thread` whether it blocks.
+    `key` is that of its circuit breaker, `asks` are its Ask parameters, `target` the function's
+    name when it runs in a process, `in_thread` whether it blocks.
     """
 
     __slots__ = (
         "_callback",
         "_function",
         "_input",
+        "_name",
         "_returns",
         "asks",
         "in_thread",
@@ -47,6 +50,7 @@ class PreparedTool:
         function = tool.function
         self._function = function if isinstance(function, Function) else None
         self._callback = tool.callback
+        self._name = tool.name
         self.key = (tool.kind.value, tool.name)
         self._input: Validator | None = None
         self._returns: Returns | None
@@ -85,34 +89,42 @@ class PreparedTool:
             raise ArgumentsInvalid(problem)
         return dict(arguments)
 
-    def questions(self, arguments: Mapping[str, object]) -> tuple[Question, ...]:
-        """Write what the human must answer before the body runs."""
-        return tuple(
-            Question(
-                ask.name,
-                "elicitation/create",
-                {
-                    "message": ask.message(arguments),
-                    "requestedSchema": ask.requested_schema,
-                },
-                Capability.FORM,
-                consent=True,
-            )
-            for ask in self.asks
+    def questions(
+        self, arguments: Mapping[str, object], prompt: str | None
+    ) -> tuple[Question, ...]:
+        """Write what the human must answer first: the authorizer's `prompt`, then the tool's own."""
+        asked = () if prompt is None else (approval(prompt, self._name),)
+        if not self.asks:
+            return asked
+        return (*asked, *(self._consent(ask, arguments) for ask in self.asks))
+
+    @staticmethod
+    def _consent(ask: AskParameter, arguments: Mapping[str, object]) -> Question:
+        return Question(
+            ask.name,
+            "elicitation/create",
+            {"message": ask.message(arguments), "requestedSchema": ask.requested_schema},
+            Capability.FORM,
+            consent=True,
         )
 
     def answered(self, answers: Mapping[str, object]) -> dict[str, object]:
         """Check the human's answers strictly; raises ArgumentsInvalid."""
         return {ask.name: ask.convert(answers.get(ask.name)) for ask in self.asks}
 
-    def run(self, arguments: dict[str, object], context: Context) -> object:
-        """Call the code. What it returns may have to be awaited."""
+    def work(
+        self, arguments: dict[str, object], context: Callable[[], Context]
+    ) -> Callable[[], object]:
+        """Give the call of the code, to be made. What that returns may have to be awaited.
+
+        `context` makes the context of this call, for code that takes one.
+        """
         function = self._function
         if function is None:
-            return self._callback(arguments, context)
+            return partial(self._callback, arguments, context())
         if function.context is not None:
-            arguments = {**arguments, function.context: context}
-        return self._callback(**arguments)
+            arguments = {**arguments, function.context: context()}
+        return partial(self._callback, **arguments)
 
     def payload(self, value: object) -> JSONObject:
         """Write what the code returned as the result. Raises ValueError or TypeError."""

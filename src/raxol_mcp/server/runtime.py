@@ -110,13 +110,11 @@ class ServerRuntime:
 
     def now(self) -> float:
         """Seconds on the loop's clock; never less than what the core was told last."""
-        now, told = self.loop.time(), self.core.ledger.now
+        loop = self._loop or self.loop
+        now, told = loop.time(), self.core.ledger.now
         return now if now > told else told
 
-    def _arm(self) -> None:
-        deadline = self.core.ledger.deadlines.earliest  # `next_deadline`, one call less
-        if deadline is None or (self._timer is not None and self._timer_at <= deadline):
-            return
+    def _arm(self, deadline: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = deadline
@@ -144,7 +142,9 @@ class ServerRuntime:
                 self._by_type[type(effect)](effect)
         finally:
             self._performing = None
-        self._arm()
+        deadline = self.core.ledger.deadlines.earliest  # `next_deadline`, one call less
+        if deadline is not None and (self._timer is None or deadline < self._timer_at):
+            self._arm(deadline)
 
     def _push(self, effect: Push) -> None:
         sink = self._sinks.get(effect.connection)

@@ -22,10 +22,17 @@ from raxol_mcp.core.outcomes import (
     Unacceptable,
 )
 from raxol_mcp.core.payloads import tool_error
-from raxol_mcp.core.questions import approval
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.adapt import completed
-from raxol_mcp.server.authorizer import AskHuman, AuthorizationContext, Deny, decide, decide_now
+from raxol_mcp.server.authorizer import (
+    ALLOW,
+    AskHuman,
+    AuthorizationContext,
+    Decision,
+    Deny,
+    decide,
+    decide_now,
+)
 from raxol_mcp.server.callbacks import CallbackFailed, CircuitOpen
 from raxol_mcp.server.context import Context
 from raxol_mcp.server.functions import ArgumentsInvalid
@@ -46,7 +53,7 @@ __all__ = ["Tools", "context_of"]
 _logger = logging.getLogger("raxol_mcp.tools")
 CIRCUIT_OPEN = "Tool temporarily unavailable (circuit open after repeated failures)"
 
-UnknownToolReply = Callable[[str], "str | None | Awaitable[str | None]"]
+UnknownToolReply = Callable[[str], "str | Awaitable[str | None] | None"]
 
 
 def context_of(call: Call) -> AuthorizationContext:
@@ -87,25 +94,14 @@ class Tools:
 
     async def call(self, call: Call, job: Job) -> Outcome:
         """Carry one call out, or as far as the human must be asked."""
-        name = call.name
         prompt: str | None = None
         if job is not Job.RUN:
-            if self._authorizer is None:
-                tool = self._registry.tool(name)
-                if tool is not None and tool.sensitive:
-                    return Denied("sensitive_tool_unguarded")
-            else:
-                context = context_of(call)
-                decision = decide_now(self._authorizer, name, call.arguments, context)
-                if decision is None:
-                    decision = await decide(
-                        self._authorizer, name, call.arguments, context, self._runtime.in_thread
-                    )
-                if type(decision) is Deny:
-                    return Denied(decision.reason)
-                if type(decision) is AskHuman:
-                    prompt = decision.prompt
-        tool = self._registry.tool(name)
+            decision = await self._decision(call)
+            if type(decision) is Deny:
+                return Denied(decision.reason)
+            if type(decision) is AskHuman:
+                prompt = decision.prompt
+        tool = self._registry.tool(call.name)
         if tool is None:
             return await self._unknown(call)
         if job is Job.RUN and call.subject is not None and call.subject is not tool:
@@ -113,18 +109,29 @@ class Tools:
         try:
             prepared = self._prepare(tool)
             arguments = prepared.bind(call.arguments)
-            if job is not Job.RUN:
-                questions = prepared.questions(arguments) if prepared.asks else ()
-                if prompt is not None:
-                    questions = (approval(prompt, name), *questions)
-                if questions:
-                    return Asked(questions, tool)
+            questions = () if job is Job.RUN else prepared.questions(arguments, prompt)
         except ArgumentsInvalid as error:
             return self._failure(call, str(error))
         except ConfigurationError as error:
-            _logger.error("tool %r cannot be served: %s", name, error)
+            _logger.error("tool %r cannot be served: %s", call.name, error)
             return self._failure(call, "Error: the tool's definition cannot be served")
+        if questions:
+            return Asked(questions, tool)
         return await self._run(call, tool, prepared, arguments)
+
+    async def _decision(self, call: Call) -> Decision:
+        authorizer = self._authorizer
+        if authorizer is None:
+            tool = self._registry.tool(call.name)
+            guarded = tool is None or not tool.sensitive
+            return ALLOW if guarded else Deny("sensitive_tool_unguarded")
+        context = context_of(call)
+        decision = decide_now(authorizer, call.name, call.arguments, context)
+        if decision is None:
+            decision = await decide(
+                authorizer, call.name, call.arguments, context, self._runtime.in_thread
+            )
+        return decision
 
     def _prepare(self, tool: Tool) -> PreparedTool:
         prepared = self._prepared.get(tool)
@@ -173,13 +180,9 @@ class Tools:
                 )
                 assert isinstance(payload, dict), "what process_entry returns"
                 return self._complete(call, payload)
-            context = Context(call, runtime, self.lifespan)
+            work = prepared.work(arguments, lambda: Context(call, runtime, self.lifespan))
             value = await self._callbacks.run(
-                key,
-                call,
-                tool.fault,
-                lambda: prepared.run(arguments, context),
-                in_thread=prepared.in_thread,
+                key, call, tool.fault, work, in_thread=prepared.in_thread
             )
         except CallbackFailed as error:
             told = error.told

@@ -208,9 +208,14 @@ class LineWriter:
         """Queue one message as one line; see `Sink.put`."""
         if self._shut:
             return
-        line = _encoded(message)
-        if line is None:
-            return
+        try:
+            line = encode(message)
+        except Exception:
+            logger.exception("a message could not be encoded")
+            if not isinstance(message, Response | Failure):
+                return
+            # A bug of this side; whoever asked is answered all the same.
+            line = encode(Failure(message.id, INTERNAL_ERROR, "Internal error"))
         if about is None and not isinstance(message, Notification):
             about = message.id
         admission = self._outbox.put(line, len(line) + 1, about=about, droppable=droppable)
@@ -311,17 +316,6 @@ class LineWriter:
         """Nothing will ever be written again: drop it all, so that nothing is tried either."""
         self.close_now()
         self._end(Ended.OUTPUT_CLOSED)
-
-
-def _encoded(message: Outgoing) -> bytes | None:
-    """Encode. A message that cannot be is a bug of this side: an answer becomes an error."""
-    try:
-        return encode(message)
-    except Exception:
-        logger.exception("a message could not be encoded")
-    if isinstance(message, Response | Failure):
-        return encode(Failure(message.id, INTERNAL_ERROR, "Internal error"))
-    return None
 
 
 def _joined(batch: list[bytes]) -> list[bytes | memoryview]:
