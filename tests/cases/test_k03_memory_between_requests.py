@@ -166,7 +166,7 @@ def test_the_list_is_the_same_every_time_and_everywhere() -> None:
             await peer.request(MODERN.request("same", "tools/list"))
             listings.add(bytes(peer.raw[before:]))
 
-    for _ in range(3):
+    for _ in range(5):
         STDIO.run(lists, Knobs(page_size=1000))
     assert len(listings) == 1
 

@@ -70,7 +70,7 @@ FAILING: list[tuple[str, Message, str | None]] = [
 
 @case()
 async def test_a_failing_tool_fails_its_own_call(peer: Peer, era: Dialect) -> None:
-    """BC-031, the kind. MCP server/tools §Error Handling; whatever is raised, SystemExit too."""
+    """BC-049. MCP server/tools §Error Handling; whatever is raised, SystemExit too."""
     await era.greet(peer)
     for at, (name, arguments, text) in enumerate(FAILING):
         said = text_of(await peer.request(era.call(at, name, arguments)), failed=True)
@@ -81,7 +81,7 @@ async def test_a_failing_tool_fails_its_own_call(peer: Peer, era: Dialect) -> No
 
 @case()
 async def test_what_returns_nothing_is_a_result(peer: Peer, era: Dialect) -> None:
-    """BC-031, the kind: a tool, a resource and a prompt without a value are no crash."""
+    """BC-049: a tool, a resource and a prompt without a value are no crash."""
     await era.greet(peer)
     assert result_of(await peer.request(era.call(1, "returns_none")))["content"] == []
     read = await peer.request(era.request(2, "resources/read", {"uri": "mem://none"}))

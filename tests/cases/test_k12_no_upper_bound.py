@@ -231,6 +231,27 @@ def test_a_limit_holds_at_its_number(bound: Bound) -> None:
                 assert bound.above(answer), (n, answer)
 
 
+@pytest.mark.parametrize("era", BOTH_ERAS, ids=repr)
+def test_one_client_cannot_take_every_slot(era: Dialect) -> None:
+    """BC-089. Five hundred calls of one client: each has one answer, and another is served."""
+    with Exchange() as exchange:
+
+        async def floods(alice: MemoryPeer, bob: MemoryPeer) -> None:
+            for peer in (alice, bob):
+                await era.greet(peer)
+            await alice.send(
+                *(era.call(at, "sleep", {"ms": 5000, "tag": "a"}) for at in range(500))
+            )
+            assert text_of(await bob.request(era.call(1, "echo", {"text": "x"}))) == "x"
+            answers = [await alice.answer(at) for at in range(500)]
+            busy = [m for m in answers if "server_busy" in json.dumps(m)]
+            assert len(busy) == 500 - 16
+            assert all('"retryable":true' in text_of(m, failed=True) for m in busy)
+            assert len([m for m in alice.seen if "method" not in m]) == 500 + (era is LEGACY)
+
+        exchange.run(floods, peers=2, principals=("alice", "bob"))
+
+
 @pytest.mark.parametrize("past", [-1, 0, 1, 4_000_000])
 def test_a_message_has_a_largest_size(past: int) -> None:
     """BC-037 and BC-081: answered as soon as it is too long, and the rest is skipped."""

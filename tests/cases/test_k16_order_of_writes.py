@@ -84,7 +84,7 @@ async def test_a_burst_right_before_the_end_comes_before_the_answer(
 
 @pytest.mark.parametrize("era", BOTH_ERAS, ids=repr)
 def test_progress_goes_to_whoever_asked_for_it(era: Dialect) -> None:
-    """Tokens are a client's own: two clients may choose the same, for calls with the same id."""
+    """BC-003. Two clients may choose the same token, for calls with the same id."""
     with Exchange() as exchange:
 
         async def both(first: MemoryPeer, second: MemoryPeer) -> None:

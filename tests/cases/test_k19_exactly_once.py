@@ -218,7 +218,7 @@ def test_a_timeout_is_one_answer_and_the_late_end_is_none() -> None:
 
 @pytest.mark.parametrize("era", BOTH_ERAS, ids=repr)
 def test_a_second_call_with_an_open_id_is_refused_and_not_run(era: Dialect) -> None:
-    """MCP basic §Requests: an id is not used again before it is answered; then it may be."""
+    """BC-001. MCP basic §Requests: not used again before it is answered; then it may be."""
     with Exchange() as exchange:
 
         async def repeats(peer: MemoryPeer) -> None:

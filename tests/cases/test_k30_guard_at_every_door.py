@@ -7,17 +7,21 @@ had none; and different errors told what exists.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 import pytest
 
+from raxol_mcp import allow, deny, nonblocking
+from raxol_mcp.server.authorizer import Decision
+from tests.cases import fixture_server
 from tests.cases.dialects import (
     BOTH_ERAS,
     MODERN,
     STDIO,
     Dialect,
     case,
+    code_of,
     result_of,
     text_of,
 )
@@ -167,8 +171,6 @@ def test_the_rule_is_that_of_the_moment_of_the_call(era: Dialect) -> None:
             await era.greet(peer)
             listed = await peer.request(era.request(1, "tools/list"))
             assert '"echo"' in json.dumps(listed)
-            from tests.cases import fixture_server
-
             fixture_server.DISABLED = frozenset({"off", "echo"})
             try:
                 refused = await peer.request(era.call(2, "echo", {"text": "x"}))
@@ -212,4 +214,33 @@ def test_no_other_spelling_reaches_a_forbidden_resource(uri: str, era: Dialect) 
             assert "error" in answer
             assert "start:mem://admin:" not in exchange.fixture.journal.lines
 
+        exchange.run(reads)
+
+
+LETTERS: Final = "mem://%E6%B5%8B%E8%AF%95"  # as it is listed
+
+
+@pytest.mark.parametrize("era", BOTH_ERAS, ids=repr)
+@pytest.mark.parametrize("uri", [LETTERS, "mem://测试", "mem://测%E8%AF%95"])
+def test_a_rule_holds_for_every_spelling_of_letters(uri: str, era: Dialect) -> None:
+    """BC-175, the kind: letters may be percent-encoded or not, and the rule sees one spelling."""
+    exchange = Exchange()
+
+    @nonblocking
+    def denies(name: str, arguments: Mapping[str, object], context: object) -> Decision:
+        return deny("not allowed") if arguments.get("uri") == LETTERS else allow()
+
+    exchange.fixture.server.guard(read_authorizer=denies)
+
+    async def reads(peer: MemoryPeer) -> None:
+        await era.greet(peer)
+        answer = await peer.request(era.request(1, "resources/read", {"uri": uri}))
+        assert code_of(answer) == -31001
+        wanted = {"notifications": {"resourceSubscriptions": [uri]}}
+        await peer.send(MODERN.request(2, "subscriptions/listen", wanted))
+        await peer.until(lambda message: "method" in message)
+        (acknowledged,) = peer.told("notifications/subscriptions/acknowledged")
+        assert acknowledged["notifications"] == {}
+
+    with exchange:
         exchange.run(reads)

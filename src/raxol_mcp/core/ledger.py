@@ -13,8 +13,13 @@ from typing import Final
 
 from raxol_mcp.core import payloads
 from raxol_mcp.core.calls import (
+    APPROVED,
+    CLOSED,
     LEGAL,
     LEGAL_REASONS,
+    LISTENING,
+    PARKED,
+    VIA_PUSH,
     Call,
     CallState,
     Closed,
@@ -113,7 +118,7 @@ class Ledger:
         assert call.working, "one end per start"
         call.working = False
         self.slots.give_back(call.share)
-        if call.state is CallState.CLOSED:
+        if call.state is CLOSED:
             self.stopping -= 1
 
     # -- the states ---------------------------------------------------------------------------
@@ -133,25 +138,24 @@ class Ledger:
         assert reason in LEGAL_REASONS[state], f"{state} -> {reason}"
         assert (message is None) is (reason in _SILENT), "every reason but two has an answer"
         peer = call.peer
-        call.state = CallState.CLOSED
+        call.state = CLOSED
         call.reason = reason
         del peer.calls[call.id]  # before the answer is on the wire: the id may be used again
-        if state is not CallState.ADMITTED and state is not CallState.LISTENING:
-            self.deadlines.remove(call)
-        if state is CallState.PARKED:
+        self.deadlines.remove(call)
+        if state is PARKED:
             self.parking.leave(call)
             self._withdraw(call, reason)
-        elif state is CallState.APPROVED:
+        elif state is APPROVED:
             self.parking.leave(call)
             del self.approved[call]
-        elif state is CallState.LISTENING:
+        elif state is LISTENING:
             del peer.listening[call.id]
         if peer.asks:
             self._drop_midway_asks(call, reason)
         if call.working:
             self.stopping += 1
             self.effects.append(StopWorker(call))
-        if call.via is not Via.PUSH:
+        if call.via is not VIA_PUSH:
             self.effects.append(Reply(call.caller, message))
         elif message is not None:
             self.effects.append(Push(peer.connection, message, call.id))

@@ -246,7 +246,7 @@ class ServerCore:
 
     def _admit(self, call: Call) -> None:
         ledger = self.ledger
-        job = Job.AUTHORIZE_THEN_RUN if call.method.is_tool else Job.READ
+        job = call.method.job
         if (
             not call.era.parks
             and call.method.rounds
@@ -254,7 +254,7 @@ class ServerCore:
         ):
             self._reports.resume(call, job)
         elif ledger.admit(call):
-            ledger.start(call, job, CallState.AUTHORIZING)
+            ledger.start(call, job, AUTHORIZING)
 
     def _inline(self, peer: Peer, era: Era, request: Request) -> Response | Failure:
         if request.method == "server/discover":
@@ -309,7 +309,7 @@ class ServerCore:
         effects = self._begin(now)
         ledger = self.ledger
         ledger.ended(call)
-        if call.state is not CallState.CLOSED:
+        if call.state is not CLOSED:
             self._reports.by_type[type(outcome)](call, outcome)
         if ledger.approved:
             ledger.start_approved()

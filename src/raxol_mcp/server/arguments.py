@@ -1,4 +1,4 @@
-"""What is wrong with arguments, said in one sentence that a model can act on.
+"""What is wrong with arguments, said in one sentence that a model can act on; and copies of them.
 
 Not the check itself: that is msgspec's or a JSON Schema validator's. Values are never repeated,
 since they may be secrets and may be long; names of arguments are, cut to a readable length.
@@ -7,12 +7,12 @@ since they may be secrets and may be long; names of arguments are, cut to a read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from raxol_mcp.errors import RaxolError
 
-__all__ = ["ArgumentsInvalid", "quoted", "reworded", "sentence"]
+__all__ = ["ArgumentsInvalid", "copied", "quoted", "reworded", "sentence"]
 
 # Ours: a caller can send a hundred thousand wrong names; nobody reads more than these.
 _MAX_PROBLEMS: Final = 20
@@ -34,6 +34,22 @@ class ArgumentsInvalid(RaxolError):
     MCP 2025-11-25 and later want it as an `isError` result, so that the model can correct itself
     (SEP-1303).
     """
+
+
+def copied(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Copy arguments with all that is in them, for code of the user's, which may change them.
+
+    What was decided about, what a person was asked about and what runs must be the same.
+    """
+    return {name: _copied(value) for name, value in arguments.items()}
+
+
+def _copied(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value
 
 
 def sentence(problems: Sequence[str], *, noun: str = "arguments") -> str:

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias, TypedDict, TypeVar, final
 import msgspec
 
 from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.arguments import copied
 
 __all__ = [
     "ALLOW",
@@ -250,7 +251,7 @@ def _called(
     for every client.
     """
     try:
-        return authorizer(name, arguments, context)
+        return authorizer(name, copied(arguments), context)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         return _failed(name, error)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import CoroutineType
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.core.calls import CallState
 from raxol_mcp.core.payloads import CRASHED
 from raxol_mcp.errors import RaxolError, ToolError
 
@@ -77,6 +78,9 @@ class Callbacks:
         `work()` returns a value or an awaitable; with `in_thread` it blocks and runs in a thread.
         Raises CallbackFailed, CircuitOpen, and CancelledError when this worker was stopped.
         """
+        if call.state is CallState.CLOSED:
+            # Its authorizer swallowed the cancellation: nobody wants this to run any more.
+            raise asyncio.CancelledError
         breakers = self._breakers
         if breakers.failing and not breakers.admits(key, self._runtime.now(), call=call):
             raise CircuitOpen("circuit open")
@@ -131,7 +135,7 @@ class Callbacks:
     ) -> CallbackFailed:
         from raxol_mcp.server.process_call import Crashed, RemoteFailure
 
-        told = str(error) if isinstance(error, ToolError) else None
+        told = _told(error) if isinstance(error, ToolError) else None
         if self._is_fault(fault, error):
             self._breakers.failed(key, self._runtime.now(), call=call)
         else:
@@ -159,3 +163,12 @@ class Callbacks:
         except Exception:
             _logger.exception("the fault classifier failed")
             return True
+
+
+def _told(error: ToolError) -> str | None:
+    """Read what a tool says to its caller; None when its own `__str__` fails."""
+    try:
+        return str(error)
+    except BaseException:  # the boundary, as above
+        _logger.exception("the message of a %s could not be read", type(error).__name__)
+        return None

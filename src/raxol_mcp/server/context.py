@@ -7,13 +7,13 @@ was asserted by the client.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Final, Literal
 
 from raxol_mcp.core.calls import CallState
 from raxol_mcp.core.peers import Capability
 from raxol_mcp.core.questions import Question
-from raxol_mcp.errors import Denied, LocalProtocolError, RemoteProtocolError, TimedOut
+from raxol_mcp.errors import Busy, Denied, LocalProtocolError, RemoteProtocolError, TimedOut
 from raxol_mcp.wire.jsonrpc import Failure, JSONObject, encode_result
 from raxol_mcp.wire.meta import LOG_LEVELS
 
@@ -27,6 +27,7 @@ __all__ = ["Context", "ElicitResult"]
 
 MAX_RETRY = 3600.0
 
+MAX_OPEN_QUESTIONS: Final = 16  # ours, as for one InputRequired: a tool may ask from many tasks
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
@@ -51,12 +52,13 @@ class ElicitResult:
 class Context:
     """The call a callback runs for. Take it by annotating a parameter with `Context`."""
 
-    __slots__ = ("_asked", "_call", "_runtime", "lifespan")
+    __slots__ = ("_asked", "_call", "_open", "_runtime", "lifespan")
 
     def __init__(self, call: Call, runtime: ServerRuntime, lifespan: object = None) -> None:
         self._call = call
         self._runtime = runtime
         self._asked = 0
+        self._open = 0
         self.lifespan = lifespan
         """What the server's `lifespan` yielded."""
 
@@ -123,7 +125,7 @@ class Context:
         if self._call.progress_token is None:
             return
         call, runtime = self._call, self._runtime
-        self._on_loop(
+        runtime.on_loop(
             lambda: runtime.core.progressed(call, progress, total, message, runtime.now())
         )
 
@@ -142,7 +144,7 @@ class Context:
         if wanted is None or severity < wanted:
             return
         raw = encode_result(data, max_bytes=runtime.core.limits.max_result_bytes)
-        self._on_loop(lambda: runtime.core.logged(call, severity, logger, raw, runtime.now()))
+        runtime.on_loop(lambda: runtime.core.logged(call, severity, logger, raw, runtime.now()))
 
     def debug(self, data: object) -> None:
         """Log at level debug."""
@@ -175,7 +177,7 @@ class Context:
             runtime.release(call, retry)
             return []
 
-        self._on_loop(release)
+        runtime.on_loop(release)
 
     # -- asking in the middle of the work (handshake era) -------------------------------------
 
@@ -185,7 +187,8 @@ class Context:
         `requested_schema` is a flat object of primitives. The call keeps its slot and its
         timeout runs. Raises `TimedOut` when nobody answers within the elicitation timeout,
         `Denied` when the client cannot be asked, `RemoteProtocolError` when it answers with an
-        error. The content is checked against the schema before it is returned.
+        error, `Busy` when 16 questions of this call are open. The content is checked against the
+        schema before it is returned.
 
         In the stateless era (2026-07-28) a server cannot ask in the middle of a request: this
         raises LocalProtocolError. `Ask` parameters and `InputRequired` work in both eras.
@@ -238,15 +241,27 @@ class Context:
                 "in the stateless era nothing can be asked in the middle of a request: "
                 "take an Ask parameter, or return InputRequired"
             )
+        if asyncio.get_running_loop() is not runtime.loop:
+            raise LocalProtocolError(
+                f"{question.method} needs the server's event loop: make the tool an async def"
+            )
         if question.needs & ~call.era.may_ask(call):
             raise Denied(f"the client did not declare what {question.method} needs")
+        if self._open >= MAX_OPEN_QUESTIONS:
+            raise Busy(f"at most {MAX_OPEN_QUESTIONS} questions of one call are open at once")
+        # A question that cannot be sent would be waited for in vain.
+        encode_result(question.params, max_bytes=runtime.core.limits.max_result_bytes)
         self._asked += 1
         key = str(self._asked)
 
         def put() -> list[Effect]:
             return runtime.core.asked(call, key, question, runtime.now())
 
-        answer = await runtime.ask(call, key, put)
+        self._open += 1
+        try:
+            answer = await runtime.ask(call, key, put)
+        finally:
+            self._open -= 1
         if answer is None:
             raise TimedOut(f"nobody answered {question.method} in time")
         if isinstance(answer, Failure):
@@ -254,19 +269,3 @@ class Context:
         if not isinstance(answer.result, dict):
             raise RemoteProtocolError(0, f"the answer to {question.method} is not an object")
         return answer.result
-
-    def _on_loop(self, decide: Callable[[], list[Effect]]) -> None:
-        runtime = self._runtime
-        loop = runtime.loop
-
-        def perform() -> None:
-            runtime.perform(decide())
-
-        try:
-            here = asyncio.get_running_loop() is loop
-        except RuntimeError:
-            here = False
-        if here:
-            perform()
-        else:
-            loop.call_soon_threadsafe(perform)

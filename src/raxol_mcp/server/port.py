@@ -185,9 +185,10 @@ class Port:
 
         `notifications/resources/updated` goes to those that subscribed to `params["uri"]`,
         `*/list_changed` and everything else to every subscriber, and to listens that asked for it.
+        May be called from any thread once the server has started: a tool that blocks runs in one.
         """
         runtime = self._runtime
-        runtime.perform(runtime.core.notified(method, params or {}, runtime.now()))
+        runtime.on_loop(lambda: runtime.core.notified(method, params or {}, runtime.now()))
 
     # -- inside -------------------------------------------------------------------------------
 

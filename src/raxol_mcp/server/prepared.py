@@ -92,7 +92,7 @@ class PreparedTool:
     def questions(
         self, arguments: Mapping[str, object], prompt: str | None
     ) -> tuple[Question, ...]:
-        """Write what the human must answer first: the authorizer's `prompt`, then the tool's own."""
+        """Write what the human must answer: the authorizer's `prompt`, then the tool's own."""
         asked = () if prompt is None else (approval(prompt, self._name),)
         if not self.asks:
             return asked

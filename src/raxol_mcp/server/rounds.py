@@ -15,7 +15,7 @@ import msgspec
 from raxol_mcp.core.outcomes import Asked
 from raxol_mcp.core.peers import Capability
 from raxol_mcp.core.questions import Question
-from raxol_mcp.wire.jsonrpc import JSONObject
+from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult, encode_result
 
 __all__ = ["Elicit", "ElicitUrl", "InputRequired", "ListRoots", "Sample"]
 
@@ -85,6 +85,9 @@ class ListRoots(msgspec.Struct, frozen=True):
         return Question(key, "roots/list", {}, Capability.ROOTS)
 
 
+_REQUESTS: Final = (Elicit, ElicitUrl, Sample, ListRoots)
+
+
 class InputRequired(msgspec.Struct, frozen=True):
     """Return this from a tool, resource or prompt to be run again with answers.
 
@@ -96,9 +99,23 @@ class InputRequired(msgspec.Struct, frozen=True):
     requests: Mapping[str, Elicit | ElicitUrl | Sample | ListRoots]
     state: str | None = None
 
-    def asked(self, subject: object) -> Asked:
-        """Write it as what a worker reports. Raises ValueError for what cannot be asked."""
-        if not 1 <= len(self.requests) <= _MAX_REQUESTS:
+    def asked(self, subject: object, *, max_bytes: int) -> Asked:
+        """Write it as what a worker reports. Raises ValueError for what cannot be asked.
+
+        A question that cannot be sent would leave everybody waiting for its answer.
+        """
+        requests: object = self.requests
+        if not isinstance(requests, Mapping) or not 1 <= len(requests) <= _MAX_REQUESTS:
             raise ValueError(f"InputRequired takes 1 to {_MAX_REQUESTS} requests")
+        for key, request in requests.items():
+            if not isinstance(key, str) or not isinstance(request, _REQUESTS):
+                raise ValueError("InputRequired takes a dict of requests by keys of text")
+        if not isinstance(self.state, str | None):
+            raise ValueError("the state of an InputRequired is text")
         questions = tuple(request.question(key) for key, request in self.requests.items())
+        sent = {question.key: question.params for question in questions}
+        try:
+            encode_result({"requests": sent, "state": self.state}, max_bytes=max_bytes)
+        except UnencodableResult as error:
+            raise ValueError(f"the InputRequired cannot be sent: {error}") from error
         return Asked(questions, subject, round=True, state=self.state)

@@ -146,10 +146,30 @@ class ServerRuntime:
         if deadline is not None and (self._timer is None or deadline < self._timer_at):
             self._arm(deadline)
 
+    def on_loop(self, decide: Callable[[], list[Effect]]) -> None:
+        """Perform what `decide` makes the core decide: now, or soon when this is another thread."""
+        loop = self.loop
+
+        def perform() -> None:
+            self.perform(decide())
+
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            perform()
+        else:
+            loop.call_soon_threadsafe(perform)
+
     def _push(self, effect: Push) -> None:
         sink = self._sinks.get(effect.connection)
         if sink is not None:
-            sink.put(effect.message, about=effect.about, droppable=effect.droppable)
+            try:
+                sink.put(effect.message, about=effect.about, droppable=effect.droppable)
+            except (Exception, asyncio.CancelledError):
+                # An embedder's callback. The effects after this one are of other calls.
+                _logger.exception("the sink of %r failed", effect.connection)
 
     def _reply(self, effect: Reply) -> None:
         caller = effect.caller
@@ -165,14 +185,17 @@ class ServerRuntime:
     def _disconnect(self, effect: Disconnect) -> None:
         sink = self._sinks.get(effect.connection)
         if sink is not None:
-            sink.close(effect.reason)
+            try:
+                sink.close(effect.reason)
+            except (Exception, asyncio.CancelledError):
+                _logger.exception("the sink of %r failed", effect.connection)
 
     def _record(self, effect: Record) -> None:
         _logger.debug("%s %s", effect.event, effect.fields)
         if self._observe is not None:
             try:
                 self._observe(effect.event, effect.fields)
-            except Exception:
+            except (Exception, asyncio.CancelledError):
                 _logger.exception("the observer failed on %s", effect.event)
 
     # -- sinks --------------------------------------------------------------------------------
@@ -212,7 +235,7 @@ class ServerRuntime:
             outcome = await self._execute(call, job)
         except asyncio.CancelledError:
             pass  # reported as Stopped: whoever stopped it has closed the call, or nobody has
-        except Exception:
+        except (Exception, SystemExit):  # SystemExit would end the server for everybody
             _logger.exception("the worker of %r failed", call)
             outcome = Failed("Error: internal error")
         finally:
@@ -318,10 +341,14 @@ class ServerRuntime:
             task.cancel()
         if left:
             await asyncio.wait(left, timeout=1.0)
+        for task in left:
+            if not task.done():  # it swallows its cancellation: `asyncio.run` would wait for ever
+                asyncio.tasks._unregister_task(task)
         self._abandoned = False  # started again, it waits for its threads again
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._loop = None  # started again, it may be in another one
         return len(left)
 
 

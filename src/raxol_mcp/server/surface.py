@@ -17,6 +17,7 @@ from raxol_mcp.core.outcomes import Failed, Granted, Outcome, Refused, Returned
 from raxol_mcp.core.subscriptions import LISTEN_FIELDS
 from raxol_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, READ_DENIED
 from raxol_mcp.server.adapt import completed
+from raxol_mcp.server.arguments import copied
 from raxol_mcp.server.authorizer import ALLOW, AskHuman, Authorizer, Deny, decide, decide_now
 from raxol_mcp.server.callbacks import CallbackFailed, Callbacks, CircuitOpen, is_async
 from raxol_mcp.server.content import prompt_payload, resource_contents
@@ -25,6 +26,7 @@ from raxol_mcp.server.cursors import BadCursor, cursor_of, place_of
 from raxol_mcp.server.definitions import Definition, Fault, Kind, Prompt, Reference
 from raxol_mcp.server.rounds import InputRequired
 from raxol_mcp.server.tools import context_of
+from raxol_mcp.server.uris import ascii_uri
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult, encode_result
 
 if TYPE_CHECKING:
@@ -116,6 +118,10 @@ class Surface:
         authorizer = self._read_authorizer
         if authorizer is None:
             return
+        uri = arguments.get("uri")
+        if isinstance(uri, str) and not uri.isascii():
+            # A resource answers to two spellings of letters; a rule knows one, the listed one.
+            arguments = {**arguments, "uri": ascii_uri(uri)}
         context = context_of(call)
         decision = decide_now(authorizer, name, arguments, context)
         if decision is None:
@@ -237,7 +243,7 @@ class Surface:
             asynchronous = is_async(callback)
         value = await self._run(call, key, found, fault, asynchronous and isolation != "thread")
         if isinstance(value, InputRequired):
-            return value.asked(None)
+            return value.asked(None, max_bytes=self._runtime.core.limits.max_result_bytes)
         contents = resource_contents(uri, value, mime_type)
         return self._encoded(call, {"contents": contents})
 
@@ -250,7 +256,7 @@ class Surface:
         problem = _prompt_problem(prompt, call.arguments)
         if problem is not None:
             return Refused(INVALID_PARAMS, problem)
-        callback, arguments = prompt.callback, call.arguments
+        callback, arguments = prompt.callback, copied(call.arguments)
         value = await self._run(
             call,
             (prompt.kind.value, prompt.key),
@@ -259,7 +265,7 @@ class Surface:
             is_async(callback) and prompt.isolation != "thread",
         )
         if isinstance(value, InputRequired):
-            return value.asked(None)
+            return value.asked(None, max_bytes=self._runtime.core.limits.max_result_bytes)
         return self._encoded(call, prompt_payload(value, prompt.description))
 
     # -- completions --------------------------------------------------------------------------

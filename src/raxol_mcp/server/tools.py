@@ -24,6 +24,7 @@ from raxol_mcp.core.outcomes import (
 from raxol_mcp.core.payloads import tool_error
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.adapt import completed
+from raxol_mcp.server.arguments import copied
 from raxol_mcp.server.authorizer import (
     ALLOW,
     AskHuman,
@@ -108,7 +109,7 @@ class Tools:
             return self._failure(call, "Error: the tool was replaced while its call was waiting")
         try:
             prepared = self._prepare(tool)
-            arguments = prepared.bind(call.arguments)
+            arguments = prepared.bind(copied(call.arguments))
             questions = () if job is Job.RUN else prepared.questions(arguments, prompt)
         except ArgumentsInvalid as error:
             return self._failure(call, str(error))
@@ -190,6 +191,11 @@ class Tools:
         except CircuitOpen:
             return self._failure(call, CIRCUIT_OPEN)
         if isinstance(value, InputRequired):
+            if prepared.asks:  # what was filled in is not there any more when it is run again
+                _logger.error("tool %r has an Ask parameter and returned InputRequired", tool.name)
+                return self._failure(
+                    call, "Error: a tool with an Ask parameter must not return InputRequired"
+                )
             return self._asked(call, tool, value)
         try:
             return self._complete(call, prepared.payload(value))
@@ -200,7 +206,7 @@ class Tools:
 
     def _asked(self, call: Call, tool: Tool, value: InputRequired) -> Outcome:
         try:
-            return value.asked(tool)
+            return value.asked(tool, max_bytes=self._runtime.core.limits.max_result_bytes)
         except ValueError as error:
             return self._failure(call, f"Error: {error}")
 

@@ -105,6 +105,8 @@ class Claim:
         """Flush what was printed and say how the next prints are buffered."""
         if line_buffering is None or not isinstance(sys.stdout, TextIOWrapper):
             return
+        if sys.stdout.closed:  # by a tool
+            return
         try:
             sys.stdout.reconfigure(line_buffering=line_buffering)
         except OSError:

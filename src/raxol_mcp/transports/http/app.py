@@ -75,7 +75,7 @@ class HttpApp:
         self._authenticator = authenticator
         self._require_authorization = require_authorization
         self._bodies = Bodies(max_bytes=server.max_message_bytes, timeout=body_timeout)
-        self._waits = Waits(keepalive=keepalive)
+        self._waits = Waits(keepalive=keepalive, write_timeout=write_timeout)
         self._streams = Streams(
             keepalive=keepalive, write_timeout=write_timeout, max_streams=max_streams
         )

@@ -48,18 +48,30 @@ _UNANSWERED: Final = plain(503, "The server ended before there was an answer")
 
 
 class Waits:
-    """The two waits an exchange may go through, each behind one timer for all of them."""
+    """The waits of all exchanges, each kind behind one timer: for an answer, and for a reader."""
 
-    __slots__ = ("silence", "start")
+    __slots__ = ("_stalled", "silence", "start", "writing")
 
-    def __init__(self, *, keepalive: float) -> None:
+    def __init__(self, *, keepalive: float, write_timeout: float) -> None:
         self.start: Lane[Exchange] = Lane(_PATIENCE, Exchange.waited)
         self.silence: Lane[Exchange] = Lane(keepalive, Exchange.begin)
+        self.writing: Lane[asyncio.Task[object]] = Lane(write_timeout, self._not_read)
+        self._stalled: set[asyncio.Task[object]] = set()
+
+    def stalled(self, task: asyncio.Task[object]) -> bool:
+        """Say, once, whether the task was cancelled because its client reads nothing."""
+        stalled = task in self._stalled
+        self._stalled.discard(task)
+        return stalled
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Wait for no answer any more."""
         self.start.close()
         self.silence.close()
+
+    def _not_read(self, task: asyncio.Task[object]) -> None:
+        self._stalled.add(task)
+        task.cancel()
 
 
 class _State(Enum):
@@ -254,20 +266,32 @@ class Exchange:
 
     async def _bring_json(self, answer: Outgoing) -> StreamEnd:
         body = line_of(answer)
-        send = self._send
-        await send(json_start(self._status_of(answer), len(body), self.extra))
-        if len(body) <= _PART_BYTES:
-            await send({"type": "http.response.body", "body": body})
-            return StreamEnd.FINISHED
+        send, writing = self._send, self._waits.writing
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        writing.add(task)
         try:
-            for start in range(0, len(body), _PART_BYTES):
-                async with asyncio.timeout(self._streams.writing.duration):
-                    part = body[start : start + _PART_BYTES]
-                    more = start + _PART_BYTES < len(body)
-                    await send({"type": "http.response.body", "body": part, "more_body": more})
-        except TimeoutError:
-            return StreamEnd.STALLED
+            await send(json_start(self._status_of(answer), len(body), self.extra))
+            if len(body) > _PART_BYTES:
+                body = await self._bring_parts(body, task)
+            await send({"type": "http.response.body", "body": body})
+        except asyncio.CancelledError:
+            if self._waits.stalled(task) and not task.uncancel():
+                return StreamEnd.STALLED
+            raise
+        finally:
+            writing.remove(task)
         return StreamEnd.FINISHED
+
+    async def _bring_parts(self, body: bytes, task: asyncio.Task[object]) -> bytes:
+        """Send all but the last part of a long body; return that. Each part has its own time."""
+        view = memoryview(body)
+        while len(view) > _PART_BYTES:
+            part = bytes(view[:_PART_BYTES])
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+            self._waits.writing.add(task)
+            view = view[_PART_BYTES:]
+        return bytes(view)
 
 
 def line_of(message: Outgoing) -> bytes:

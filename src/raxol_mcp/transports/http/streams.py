@@ -51,14 +51,13 @@ class Streams:
     long a client may read nothing while something is there for it, both in seconds.
     """
 
-    __slots__ = ("_keepalive", "_open", "_timer", "max_streams", "writing")
+    __slots__ = ("_open", "max_streams", "quiet", "writing")
 
     def __init__(self, *, keepalive: float, write_timeout: float, max_streams: int) -> None:
         self.max_streams = max_streams
+        self.quiet: Lane[EventStream] = Lane(keepalive, EventStream.beat)
         self.writing: Lane[EventStream] = Lane(write_timeout, EventStream.stalled)
-        self._keepalive = keepalive
         self._open: set[EventStream] = set()
-        self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._open)
@@ -71,12 +70,12 @@ class Streams:
     def opened(self, stream: EventStream) -> None:
         """Let `stream` have a heartbeat."""
         self._open.add(stream)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._keepalive, self._beat)
+        self.quiet.add(stream)
 
     def ended(self, stream: EventStream) -> None:
         """Forget `stream`."""
         self._open.discard(stream)
+        self.quiet.remove(stream)
         self.writing.remove(stream)
 
     def finish(self) -> None:
@@ -86,17 +85,7 @@ class Streams:
 
     def close(self) -> None:
         """Stop the heartbeat."""
-        self.writing.close()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _beat(self) -> None:
-        self._timer = None
-        for stream in self._open:
-            stream.beat()
-        if self._open:
-            self._timer = asyncio.get_running_loop().call_later(self._keepalive, self._beat)
+        self.quiet.close()
 
 
 class EventStream:
@@ -113,7 +102,6 @@ class EventStream:
         "_finishing",
         "_outbox",
         "_pump",
-        "_quiet",
         "_send",
         "_serving",
         "_started",
@@ -129,7 +117,6 @@ class EventStream:
         self._departure = Departure()
         self._outbox: Outbox[bytes] | None = None
         self._pump: asyncio.Task[None] | None = None
-        self._quiet = False
         self._started = False
         self._serving = False
         self._finishing = False
@@ -175,10 +162,8 @@ class EventStream:
         return self.end
 
     def beat(self) -> None:
-        """A keep-alive interval has passed."""
-        if self._quiet and self._pump is None:
-            self.put(sse.KEEP_ALIVE, droppable=True)
-        self._quiet = True
+        """Nothing was said for a keep-alive interval."""
+        self.put(sse.KEEP_ALIVE, about=0, droppable=True)
 
     def stalled(self) -> None:
         """The client has read nothing for too long."""
@@ -221,8 +206,8 @@ class EventStream:
 
     async def _said(self, event: Event) -> None:
         await self._send(event)
-        self._quiet = False
         self._streams.writing.add(self)
+        self._streams.quiet.add(self)
 
 
 def note(end: StreamEnd) -> None:
