@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from raxol_mcp import ConnectionFacts, Limits
 from raxol_mcp.core.effects import (
-    Disconnect,
     Effect,
     Job,
     Push,
@@ -74,7 +73,7 @@ class Shell:
                     outcome = self._work(effect)
                     # Exactly one report per StartWorker; it may start the next one.
                     self.perform(self.core.worker_ended(effect.call, outcome, self.now))
-                case StopWorker() | Reply() | Resolve() | Disconnect() | Record():
+                case StopWorker() | Reply() | Resolve() | Record():
                     pass  # nothing runs beside us, and nobody called `request`
 
     def _work(self, effect: StartWorker) -> Outcome:

@@ -3,7 +3,9 @@
 A promise is claimed by decorating a test with `@promise("id", ...)`: that test fails when the
 promise is broken. `test_promises.py` fails when one is claimed by nobody.
 
-Where the rulings of this project changed what a promise says, the sentence says the new rule.
+Where a decision of this project (`docs/adr`) changed what a promise says, the sentence says the
+new rule.
+
 Words: *reply* is what the caller of `handle_message` or `request` gets, *push* what a subscriber
 is sent, *deny* the `isError` result whose text is `{"error":"authorization_required",...}`.
 """

@@ -24,6 +24,7 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 ARROWS: dict[str, set[str]] = {
     "version": set(),
     "errors": set(),
+    "telemetry": set(),
     "wire": {"errors"},
     "core": {"errors", "wire"},
     "server": {"version", "errors", "wire", "core"},

@@ -9,7 +9,17 @@ from typing import Annotated, Literal
 
 import pytest
 
-from raxol_mcp import Ask, Context, Limits, Server, allow, ask, nonblocking
+from raxol_mcp import (
+    Ask,
+    Context,
+    Elicit,
+    InputRequired,
+    Limits,
+    Server,
+    allow,
+    ask,
+    nonblocking,
+)
 from raxol_mcp.server.authorizer import AuthorizationContext, Decision
 from raxol_mcp.testing.virtual_loop import run_virtual
 from raxol_mcp.wire.meta import EraName
@@ -26,6 +36,7 @@ from tests.acceptance.world import (
     decides,
     denial,
     denied,
+    failed,
     in_both_eras,
     outside,
     passes,
@@ -82,7 +93,7 @@ def accepted(**content: object) -> Json:
 
 @in_both_eras
 def test_the_caller_neither_sees_nor_can_give_an_asked_parameter(era: EraName) -> None:
-    """Rulings: asking: the human fills it in, nobody else."""
+    """ours: asking: the human fills it in, nobody else."""
 
     async def scenario() -> None:
         deleting = Deleting()
@@ -101,7 +112,7 @@ def test_the_caller_neither_sees_nor_can_give_an_asked_parameter(era: EraName) -
 @promise("elicitation.asked", "elicitation.approval")
 @in_both_eras
 def test_the_human_is_asked_before_the_body_runs_and_it_runs_once(era: EraName) -> None:
-    """Rulings: asking: the same in both eras; no side effect is repeated."""
+    """ours: asking: the same in both eras; no side effect is repeated."""
 
     async def scenario() -> None:
         deleting = Deleting()
@@ -167,7 +178,7 @@ def test_a_form_that_was_not_sent_denies(era: EraName, answer: object, detail: s
     ],
 )
 def test_an_answer_that_does_not_fit_the_form_runs_nothing(era: EraName, content: object) -> None:
-    """Rulings, MCP: a deny, and -32602 in the stateless era; never a guess."""
+    """ours, MCP: a deny, and -32602 in the stateless era; never a guess."""
 
     async def scenario() -> None:
         deleting = Deleting()
@@ -219,7 +230,7 @@ def test_a_client_that_cannot_be_asked_is_told_so(era: EraName) -> None:
 
 @in_both_eras
 def test_bad_arguments_are_found_before_anybody_is_asked(era: EraName) -> None:
-    """Rulings: tools/call, in order."""
+    """ours: tools/call, in order."""
 
     async def scenario() -> None:
         deleting = Deleting()
@@ -312,7 +323,7 @@ def test_each_question_has_the_whole_timeout_and_one_place_is_held() -> None:
 
 @in_both_eras
 def test_several_parameters_are_asked_one_by_one_or_all_at_once(era: EraName) -> None:
-    """Rulings: asking; MCP 2026-07-28 basic/patterns/mrtr: keys are unique in a request."""
+    """ours: asking; MCP 2026-07-28 basic/patterns/mrtr: keys are unique in a request."""
     server = Server()
 
     @server.tool
@@ -347,3 +358,34 @@ def test_an_allowed_tool_asks_for_its_parameters_all_the_same(era: EraName) -> N
         assert text(await asked.answered(accepted(sure=True))) == "deleted a"
 
     run_virtual(scenario)
+
+
+@in_both_eras
+def test_a_tool_with_an_ask_parameter_cannot_ask_for_more(era: EraName) -> None:
+    """ours: what was filled in is gone when it is run again, so it is told at once."""
+
+    async def main() -> None:
+        server = Server()
+
+        @server.tool(description="Acts.")
+        async def act(answer: Annotated[Confirm, Ask("Sure?")]) -> object:
+            return InputRequired({"k": Elicit("And?", {"type": "object", "properties": {}})})
+
+        client = Client(server, era=era, capabilities=FORMS)
+        await client.greet()
+        given: Json = {"action": "accept", "content": {"sure": True}}
+        params: Json = {"name": "act", "arguments": {}}
+        if era is HANDSHAKE:
+            call = client.send("tools/call", params)
+            await settled()
+            await client.handle({"jsonrpc": "2.0", "id": client.prompt()["id"], "result": given})
+            reply = wire(await call)
+        else:
+            asked = await client.ask("tools/call", params)
+            state = at(asked, "result", "requestState")
+            reply = await client.ask(
+                "tools/call", {**params, "requestState": state, "inputResponses": {"answer": given}}
+            )
+        assert "must not return InputRequired" in failed(reply)
+
+    run_virtual(main)

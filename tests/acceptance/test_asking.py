@@ -204,7 +204,7 @@ def test_what_one_connection_declared_makes_no_other_one_askable() -> None:
 
 @promise("elicitation.not_declared")
 def test_a_human_is_not_asked_about_a_call_that_cannot_run() -> None:
-    """Rulings: tools/call, in order: does it exist, do the arguments fit, then the question."""
+    """ours: tools/call, in order: does it exist, do the arguments fit, then the question."""
 
     async def scenario() -> None:
         server = Server(authorizer=asks(PROMPT))
@@ -463,7 +463,7 @@ def test_only_the_connection_that_called_can_answer_and_is_answered() -> None:
 
 
 def test_a_stateless_answer_counts_only_for_the_call_it_was_given_for() -> None:
-    """Rulings: `requestState` binds tool, arguments, principal and time, and is used once."""
+    """ours: `requestState` binds tool, arguments, principal and time, and is used once."""
 
     async def scenario() -> None:
         callback = Counted()
@@ -519,7 +519,7 @@ def test_a_refusal_uses_the_state_up_as_well() -> None:
 
 
 def test_a_state_expires() -> None:
-    """Rulings: the state binds times; `request_state_ttl` is 600 s by default."""
+    """ours: the state binds times; `request_state_ttl` is 600 s by default."""
 
     async def scenario() -> None:
         client = await askable(guarded(), era=STATELESS)
@@ -799,7 +799,7 @@ def test_a_new_subscriber_of_an_id_inherits_nothing() -> None:
 
 @promise("elicitation.approval")
 def test_a_yes_waits_for_a_slot() -> None:
-    """Rulings: APPROVED; older servers threw the approval away and said busy (ADR-0011)."""
+    """ours: APPROVED; older servers threw the approval away and said busy (ADR-0011)."""
 
     async def scenario() -> None:
         held, callback = Held(), Counted("wiped")
@@ -826,7 +826,7 @@ def test_a_yes_waits_for_a_slot() -> None:
 
 
 def test_a_yes_that_waited_the_whole_callback_timeout_is_answered_busy() -> None:
-    """Rulings: APPROVED: `busy` when the callback timeout passes."""
+    """ours: APPROVED: `busy` when the callback timeout passes."""
 
     async def scenario() -> None:
         held, callback = Held(), Counted()

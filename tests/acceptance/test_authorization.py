@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import pytest
 
@@ -13,6 +14,8 @@ from raxol_mcp import (
     Authorizer,
     ConfigurationError,
     ConnectionFacts,
+    Context,
+    Limits,
     Prompt,
     Server,
     allow,
@@ -30,6 +33,7 @@ from tests.acceptance.world import (
     FORMS,
     HANDSHAKE,
     STATELESS,
+    YES,
     Client,
     Counted,
     Json,
@@ -39,6 +43,7 @@ from tests.acceptance.world import (
     decides,
     denial,
     denied,
+    failed,
     in_both_eras,
     names,
     outside,
@@ -114,7 +119,7 @@ def served(**options: Authorizer | None) -> Server:
 
 @in_both_eras
 def test_a_denied_call_says_why_and_does_not_run(era: EraName) -> None:
-    """server-behaviour §6.3; rulings: a reason is a plain string (`blocked`, not `:blocked`)."""
+    """server-behaviour §6.3; ours: a reason is a plain string (`blocked`, not `:blocked`)."""
 
     async def scenario() -> None:
         callback = Counted()
@@ -166,7 +171,7 @@ def test_an_allowlist_denies_what_it_does_not_name(era: EraName) -> None:
 
 @in_both_eras
 def test_a_hidden_tool_answers_like_one_that_is_not_there(era: EraName) -> None:
-    """Rulings: tools/call, in order; the authorizer comes before the question whether it exists."""
+    """ours: tools/call, in order; the authorizer comes before the question whether it exists."""
 
     async def scenario() -> None:
         server = Server(
@@ -240,7 +245,7 @@ def test_an_answer_off_contract_denies(era: EraName, answer: object) -> None:
 @promise("transport.declared", "handle.attributed")
 @in_both_eras
 def test_authorizers_are_told_exactly_what_the_server_itself_knows(era: EraName) -> None:
-    """Rulings: {connection, transport, principal}; nothing that the client says may be added."""
+    """ours: {connection, transport, principal}; nothing that the client says may be added."""
     tools, reads = Seen(), Seen()
 
     async def scenario() -> None:
@@ -321,7 +326,7 @@ def test_only_the_tools_that_may_be_called_are_listed(era: EraName) -> None:
 
 
 def test_an_authorizer_may_be_async_or_block() -> None:
-    """Rulings: any callable, sync or async; a plain one may block, so it has a thread."""
+    """ours: any callable, sync or async; a plain one may block, so it has a thread."""
 
     async def later(
         name: str, arguments: Mapping[str, object], context: AuthorizationContext
@@ -371,7 +376,7 @@ def test_the_read_authorizer_is_asked_by_the_name_of_the_method(
 def test_a_denied_read_is_an_error_that_no_client_retries(
     era: EraName, method: str, params: Json, given: Json
 ) -> None:
-    """Rulings: -31001; older servers sent -32090, which MCP reserves today (ADR-0010)."""
+    """ours: -31001; older servers sent -32090, which MCP reserves today (ADR-0010)."""
 
     async def scenario() -> None:
         client = Client(served(read_authorizer=deny_all("no_reads")), era=era)
@@ -615,3 +620,72 @@ def test_a_policy_may_look_at_the_arguments() -> None:
         assert text(await client.call("act", {"path": "/tmp"})) == "done"
 
     run_virtual(scenario)
+
+
+@in_both_eras
+def test_what_an_authorizer_does_to_the_arguments_changes_nothing(era: EraName) -> None:
+    """ours: what was decided about, what the person was asked about and what runs are the same."""
+    kept: list[dict[str, object]] = []
+
+    @nonblocking
+    def authorizer(
+        name: str, arguments: Mapping[str, object], context: AuthorizationContext
+    ) -> Decision:
+        assert isinstance(arguments, dict)
+        kept.append(arguments)
+        arguments["path"] = "other"
+        arguments["many"].append("other")
+        return ask("Delete a?")
+
+    async def main() -> None:
+        given: Json = {"path": "a", "many": ["a"]}
+        ran: list[object] = []
+
+        async def act(arguments: Mapping[str, object], context: Context) -> str:
+            ran.append(arguments)
+            return "done"
+
+        server = Server(authorizer=authorizer)
+        server.registry.register(tool("act", act))
+        client = Client(server, era=era, capabilities=FORMS)
+        await client.greet()
+        if era is HANDSHAKE:
+            call = client.start("act", given)
+            await settled()
+            kept[0]["path"] = "later"
+            await client.handle({"jsonrpc": "2.0", "id": client.prompt()["id"], "result": YES})
+            await call
+        else:
+            params: Json = {"name": "act", "arguments": given}
+            asked = await client.ask("tools/call", params)
+            state = at(asked, "result", "requestState")
+            await client.ask(
+                "tools/call",
+                {**params, "requestState": state, "inputResponses": {"approve": YES}},
+            )
+        assert ran == [given]
+
+    run_virtual(main)
+
+
+def test_a_call_that_timed_out_does_not_run_when_its_authorizer_ignores_that() -> None:
+    """ours: an async authorizer may swallow its cancellation; the answer was given already."""
+
+    async def authorizer(
+        name: str, arguments: Mapping[str, object], context: AuthorizationContext
+    ) -> Decision:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(10)
+        return allow()
+
+    async def main() -> None:
+        act = Counted()
+        server = Server(authorizer=authorizer, limits=Limits(callback_timeout=1.0))
+        server.registry.register(tool("act", act))
+        client = Client(server)
+        assert failed(await client.call("act")) == '{"error":"callback_timeout"}'
+        await settled()
+        assert act.runs == 0
+        assert server.stats()["in_flight"] == 0
+
+    run_virtual(main)

@@ -23,6 +23,7 @@ from raxol_mcp import (
     deny_all,
 )
 from raxol_mcp.testing.virtual_loop import run_virtual
+from raxol_mcp.wire.jsonrpc import Outgoing
 from raxol_mcp.wire.meta import LOG_LEVELS, EraName
 from tests.acceptance.world import (
     FORMS,
@@ -71,7 +72,7 @@ def told(client: Client, method: str) -> list[object]:
 
 @in_both_eras
 def test_a_tool_knows_what_the_server_knows_of_its_caller(era: EraName) -> None:
-    """Rulings: the caller's server-derived facts; nothing the client asserted."""
+    """ours: the caller's server-derived facts; nothing the client asserted."""
     seen: list[object] = []
 
     async def act(arguments: Mapping[str, object], context: Context) -> None:
@@ -300,7 +301,8 @@ def test_a_log_message_is_any_json_with_an_optional_name(era: EraName) -> None:
 @in_both_eras
 def test_a_thread_can_speak_as_well(era: EraName) -> None:
     """ours: what must happen on the loop is sent there, in order, before the result."""
-    order: list[object] = []
+    pushes: list[Outgoing] = []
+    pushed_before: list[int] = []
 
     def act(arguments: Mapping[str, object], context: Context) -> str:
         assert threading.current_thread() is not threading.main_thread()
@@ -312,17 +314,14 @@ def test_a_thread_can_speak_as_well(era: EraName) -> None:
     async def scenario() -> None:
         server = serving(act)
         client = Client(server, era=era, subscribed=False)
-        with server.subscribe("default", order.append):
+        with server.subscribe("default", pushes.append):
             handle = client.send(
-                "tools/call",
-                {"name": "act"},
-                meta={"progressToken": 1, LOG_LEVEL: "info"},
+                "tools/call", {"name": "act"}, meta={"progressToken": 1, LOG_LEVEL: "info"}
             )
-            handle.future.add_done_callback(order.append)
+            handle.future.add_done_callback(lambda _: pushed_before.append(len(pushes)))
             await outside(handle)
-        assert len(order) == 7
-        assert order[-1] is handle.future
-        params = [at(wire(message), "params") for message in order[:-1]]  # type: ignore[arg-type]  # pushes
+        assert pushed_before == [6]
+        params = [at(wire(message), "params") for message in pushes]
         assert [at(entry, "progress") for entry in params[::2]] == [1, 2, 3]
         assert [at(entry, "data") for entry in params[1::2]] == [1, 2, 3]
 
@@ -399,7 +398,7 @@ async def in_the_middle(
     ],
 )
 def test_a_running_tool_can_ask_and_waits_for_the_answer(answer: object, expected: str) -> None:
-    """Rulings: `ctx.elicit` works in the handshake era; the answer is checked against its form."""
+    """ours: `ctx.elicit` works in the handshake era; the answer is checked against its form."""
 
     async def scenario() -> None:
         asking = Asking()
@@ -439,7 +438,7 @@ def test_an_error_instead_of_an_answer_is_raised_in_the_tool() -> None:
 
 
 def test_the_wait_is_bounded_by_the_elicitation_timeout() -> None:
-    """Rulings: time, shares, bounds. The question is withdrawn."""
+    """ours: time, shares, bounds. The question is withdrawn."""
 
     async def scenario() -> None:
         asking = Asking()
@@ -460,7 +459,7 @@ def test_the_wait_is_bounded_by_the_elicitation_timeout() -> None:
 
 
 def test_the_callback_timeout_runs_meanwhile() -> None:
-    """Rulings: time, shares, bounds: it holds its slot and its timeout runs."""
+    """ours: time, shares, bounds: it holds its slot and its timeout runs."""
 
     async def scenario() -> None:
         asking = Asking()
@@ -489,7 +488,7 @@ def test_a_client_that_did_not_declare_it_is_not_asked_there_either(capabilities
 
 
 def test_in_the_stateless_era_it_says_what_to_use_instead() -> None:
-    """Rulings: asking: handshake era only, and says so otherwise."""
+    """ours: asking: handshake era only, and says so otherwise."""
 
     async def scenario() -> None:
         asking = Asking()
@@ -618,7 +617,7 @@ def test_a_tool_can_sample_and_ask_for_roots() -> None:
 
 
 def test_a_tool_that_asks_while_others_wait_holds_only_its_own_slot() -> None:
-    """Rulings: time, shares, bounds."""
+    """ours: time, shares, bounds."""
 
     async def scenario() -> None:
         asking, held = Asking(), Held()
@@ -650,3 +649,56 @@ def test_an_old_client_is_asked_in_its_own_words() -> None:
         assert "mode" not in str(client.prompt()["params"])
 
     run_virtual(scenario)
+
+
+def test_at_most_sixteen_questions_of_a_call_are_open() -> None:
+    """ours: a tool may ask from many tasks, and every question is held until it is answered."""
+
+    async def act(arguments: Mapping[str, object], context: Context) -> str:
+        asked = await asyncio.gather(
+            *(context.elicit("?", AGE) for _ in range(20)), return_exceptions=True
+        )
+        return " ".join(type(one).__name__ for one in asked)
+
+    async def main() -> None:
+        client = Client(serving(act), capabilities=FORMS)
+        await client.greet()
+        told = text(await client.call("act"))
+        assert told == " ".join(["TimedOut"] * 16 + ["Busy"] * 4)
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("message", ["\ud800", object()])
+def test_a_question_that_cannot_be_sent_is_not_waited_for(message: str) -> None:
+    """ours: nobody would ever be asked."""
+
+    async def act(arguments: Mapping[str, object], context: Context) -> str:
+        with pytest.raises(ValueError, match=r"surrogate|unsupported"):
+            await context.elicit(message, AGE)
+        return "went on"
+
+    async def main() -> None:
+        client = Client(serving(act), capabilities=FORMS)
+        await client.greet()
+        assert text(await client.call("act")) == "went on"
+        assert client.pushes() == []
+
+    run_virtual(main)
+
+
+def test_a_blocking_tool_is_told_that_it_cannot_ask() -> None:
+    """ours: a loop of its own, in its thread, must not touch the server."""
+
+    def act(arguments: Mapping[str, object], context: Context) -> str:
+        with pytest.raises(LocalProtocolError, match="async def"):
+            asyncio.run(context.elicit("?", AGE))
+        return "went on"
+
+    async def main() -> None:
+        client = Client(serving(act), capabilities=FORMS)
+        await client.greet()
+        assert text(await outside(client.call("act"))) == "went on"
+        assert client.pushes() == []
+
+    run_virtual(main)

@@ -11,9 +11,12 @@ import pytest
 from raxol_mcp import (
     ConnectionFacts,
     Context,
+    Limits,
     MemoryTransport,
     Server,
     TimedOut,
+    allow,
+    ask,
 )
 from raxol_mcp.testing.virtual_loop import run_virtual
 from raxol_mcp.wire.jsonrpc import Invalid, Notification, Request, Response, decode
@@ -28,6 +31,7 @@ from tests.acceptance.world import (
     asks,
     at,
     code,
+    decides,
     decoded,
     denial,
     denied,
@@ -556,3 +560,32 @@ def test_facts_are_what_the_transport_says_and_default_to_unknown() -> None:
         assert seen == [("unknown", None), ("stdio", "alice")]
 
     run_virtual(scenario)
+
+
+def test_a_subscriber_that_raises_harms_nobody_else() -> None:
+    """ours: what the core decided is performed to its end, or a slot would never come back."""
+
+    def fails(message: object) -> None:
+        raise OSError("no display")
+
+    async def main() -> None:
+        held = Held()
+        server = Server(authorizer=asks(), limits=Limits(max_in_flight=1))
+        server.registry.register(tool("act"), tool("hold", held))
+        server.guard(authorizer=decides(allow(), act=ask("?")))
+        client = Client(server, "good", capabilities=FORMS)
+        await client.greet()
+        server.subscribe("bad", fails)
+        call = client.start("act")
+        await settled()
+        server.receive("bad", decoded(client.message("tools/call", {"name": "hold"}, id=1)))
+        await client.handle({"jsonrpc": "2.0", "id": client.prompt()["id"], "result": YES})
+        assert server.stats()["approved"] == 1
+        held.let_go()  # its answer raises, and the approved call takes the slot
+        await settled()
+        assert text(wire(await call)) == "done"
+        server.notify("notifications/tools/list_changed")
+        assert len(client.pushes()) == 1
+        assert server.stats()["in_flight"] == 0
+
+    run_virtual(main)

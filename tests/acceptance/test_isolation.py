@@ -178,7 +178,7 @@ def test_with_every_slot_taken_what_needs_none_is_still_served() -> None:
 @promise("isolation.busy", "isolation.cap_total")
 @in_both_eras
 def test_a_call_above_the_bound_is_busy_and_does_not_run(era: EraName) -> None:
-    """Rulings: codes and payloads: a structured busy with what was full."""
+    """ours: codes and payloads: a structured busy with what was full."""
 
     async def scenario() -> None:
         held, callback = Held(), Counted()
@@ -205,7 +205,7 @@ def test_a_call_above_the_bound_is_busy_and_does_not_run(era: EraName) -> None:
 @promise("isolation.busy")
 @in_both_eras
 def test_a_read_above_the_bound_is_a_busy_error(era: EraName) -> None:
-    """Rulings: -31002; older servers sent -32603."""
+    """ours: -31002; older servers sent -32603."""
 
     async def scenario() -> None:
         held = Held()
@@ -320,7 +320,7 @@ def test_callers_without_a_connection_share_one_with_each_other() -> None:
 @promise("isolation.share")
 @in_both_eras
 def test_the_connections_of_one_principal_share_their_slots(era: EraName) -> None:
-    """Rulings: share: the authenticated principal, else the connection (ADR-0009)."""
+    """ours: share: the authenticated principal, else the connection (ADR-0009)."""
 
     async def scenario() -> None:
         held = Held()
@@ -861,4 +861,4 @@ def test_a_tool_in_a_process_of_its_own_can_be_killed(era: EraName, tmp_path: Pa
             reply = await client.call("double", {"n": 5})
             assert at(reply, "result", "structuredContent", "value") == 10
 
-    run_virtual(lambda: outside(scenario()))
+    asyncio.run(scenario())  # a child's time is real time

@@ -344,7 +344,7 @@ def test_connections_end_with_their_transports_not_with_the_server() -> None:
 
 
 def test_a_state_key_makes_a_state_valid_elsewhere() -> None:
-    """Rulings: `requestState`: random per process unless an option or the environment gives one."""
+    """ours: `requestState`: random per process unless an option or the environment gives one."""
 
     async def scenario() -> None:
         key = b"k" * 32
@@ -362,7 +362,7 @@ def test_a_state_key_makes_a_state_valid_elsewhere() -> None:
 def test_a_state_key_may_come_from_the_environment_and_must_be_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rulings: `RAXOL_MCP_STATE_KEY`."""
+    """ours: `RAXOL_MCP_STATE_KEY`."""
     with pytest.raises(ConfigurationError, match="32 bytes"):
         Server(state_key=b"short")
     monkeypatch.setenv("RAXOL_MCP_STATE_KEY", "short")
@@ -387,3 +387,16 @@ def test_timers_do_not_pile_up() -> None:
         assert at(reply, "result", "content", 0, "text") == "done"
 
     run_virtual(scenario)
+
+
+def test_a_server_that_ended_can_serve_in_another_loop() -> None:
+    """ours: tests of a server have a loop each."""
+    server = Server()
+    server.registry.register(tool("act"))
+
+    async def main() -> None:
+        async with server:
+            assert text(await Client(server).call("act")) == "done"
+
+    run_virtual(main)
+    run_virtual(main)

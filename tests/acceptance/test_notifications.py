@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 
 import pytest
 
 from raxol_mcp import (
     ConnectionFacts,
+    Context,
     Limits,
     MemoryTransport,
     Prompt,
@@ -30,6 +32,7 @@ from tests.acceptance.world import (
     code,
     outside,
     settled,
+    text,
     tool,
     wire,
 )
@@ -71,7 +74,7 @@ def test_a_notification_goes_to_every_subscriber() -> None:
 
 @promise("subscribe.pushed")
 def test_an_update_of_a_resource_goes_to_who_subscribed_to_it() -> None:
-    """Rulings: per connection, cleared with it; older servers had one set for everybody."""
+    """ours: per connection, cleared with it; older servers had one set for everybody."""
 
     async def scenario() -> None:
         server = Server()
@@ -462,3 +465,23 @@ def test_an_id_of_a_listen_is_in_flight_as_long_as_it_is_open() -> None:
         assert (at(reply, "id"), code(reply)) == (None, -32600)
 
     run_virtual(scenario)
+
+
+def test_a_thread_may_notify() -> None:
+    """ours: a tool that blocks runs in a thread, and the core belongs to the loop's."""
+
+    async def main() -> None:
+        loop_thread, delivered = threading.get_ident(), []
+        server = Server()
+
+        def act(arguments: Mapping[str, object], context: Context) -> str:
+            server.notify("notifications/tools/list_changed")
+            return "done"
+
+        server.registry.register(tool("act", act))
+        server.subscribe("a", lambda message: delivered.append(threading.get_ident()))
+        assert text(await outside(Client(server, "b").call("act"))) == "done"
+        await settled()
+        assert delivered == [loop_thread]
+
+    run_virtual(main)

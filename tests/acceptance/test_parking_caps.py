@@ -177,7 +177,7 @@ def test_among_equals_nobody_makes_room() -> None:
 
 @promise("parked.ordered")
 def test_between_two_fullest_the_one_with_the_oldest_call_makes_room() -> None:
-    """Rulings: ties for the fullest connection."""
+    """ours: ties for the fullest connection."""
 
     async def scenario() -> None:
         crowd = Crowd(total=4, here=2)
@@ -212,7 +212,7 @@ def test_who_spreads_over_connections_crowds_out_only_itself() -> None:
 
 @promise("elicitation.spreading", "isolation.share")
 def test_the_connections_of_one_principal_share_one_cap() -> None:
-    """Rulings: share: who is known counts once, however many connections it has (ADR-0009)."""
+    """ours: share: who is known counts once, however many connections it has (ADR-0009)."""
 
     async def scenario() -> None:
         crowd = Crowd(total=8, here=2)
@@ -340,7 +340,7 @@ def test_a_bound_is_a_positive_number_and_the_error_names_it(name: str, value: o
 
 
 def test_a_smaller_total_alone_makes_the_share_smaller() -> None:
-    """Rulings: it clamps the default of the per-connection option."""
+    """ours: it clamps the default of the per-connection option."""
     assert Limits(max_parked_elicitations_total=4).parked_share == 4
     assert Limits(max_in_flight=1).in_flight_share == 1
     assert Limits(max_in_flight=5).in_flight_share == 2

@@ -98,7 +98,7 @@ def test_an_unknown_version_is_offered_our_latest() -> None:
 
 @pytest.mark.parametrize("params", [{}, {"protocolVersion": 5}, {"protocolVersion": None}])
 def test_initialize_without_a_version_is_refused(params: Json) -> None:
-    """Rulings follow MCP: the version is required; older servers took anything."""
+    """ours follows MCP: the version is required; older servers took anything."""
 
     async def scenario() -> None:
         client = Client(Server())
@@ -109,7 +109,7 @@ def test_initialize_without_a_version_is_refused(params: Json) -> None:
 
 
 def test_a_second_initialize_is_refused_and_changes_nothing() -> None:
-    """Rulings: messages. Older servers let it replace what was declared."""
+    """ours: messages. Older servers let it replace what was declared."""
 
     async def scenario() -> None:
         server = Server(authorizer=asks())
@@ -235,7 +235,7 @@ def test_a_method_is_a_string() -> None:
 
 
 def test_a_message_without_a_method_is_refused() -> None:
-    """server-behaviour §3; rulings: an object that only looks wrong is -32600, `{}` too."""
+    """server-behaviour §3; ours: an object that only looks wrong is -32600, `{}` too."""
 
     async def scenario() -> None:
         client = Client(Server())
@@ -249,7 +249,7 @@ def test_a_message_without_a_method_is_refused() -> None:
 
 @pytest.mark.parametrize("id", [None, True, 1.5, {"a": 1}, [1]])
 def test_an_id_that_is_no_id_is_refused_and_nothing_runs(id: object) -> None:
-    """Rulings: messages. JSON-RPC would read a null id as a notification."""
+    """ours: messages. JSON-RPC would read a null id as a notification."""
 
     async def scenario() -> None:
         server = Server()
@@ -344,7 +344,7 @@ def test_a_call_without_params_is_answered_and_the_next_message_served(era: EraN
     ],
 )
 def test_params_of_the_wrong_shape_are_refused(era: EraName, method: str, params: Json) -> None:
-    """Rulings: -32602 for all of them; older servers guessed defaults."""
+    """ours: -32602 for all of them; older servers guessed defaults."""
 
     async def scenario() -> None:
         server = Server()
@@ -361,7 +361,7 @@ def test_params_of_the_wrong_shape_are_refused(era: EraName, method: str, params
 def test_a_second_request_with_an_id_in_flight_is_refused_and_the_first_unharmed(
     era: EraName,
 ) -> None:
-    """Rulings: messages. The refusal goes under a null id: it is not the first one's answer."""
+    """ours: messages. The refusal goes under a null id: it is not the first one's answer."""
 
     async def scenario() -> None:
         server = Server()
@@ -382,7 +382,7 @@ def test_a_second_request_with_an_id_in_flight_is_refused_and_the_first_unharmed
 
 
 def test_ids_are_compared_by_type_and_by_connection() -> None:
-    """Rulings: messages; ours: ADR-0006."""
+    """ours: messages; ours: ADR-0006."""
 
     async def scenario() -> None:
         server = Server()
@@ -498,7 +498,7 @@ def test_a_batch_is_taken_where_the_negotiated_version_has_them() -> None:
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
 def test_a_batch_is_refused_in_every_other_version(version: str) -> None:
-    """Rulings: messages. JSON-RPC 2.0 §6 does not bind MCP 2025-06-18 and later."""
+    """ours: messages. JSON-RPC 2.0 §6 does not bind MCP 2025-06-18 and later."""
 
     async def scenario() -> None:
         async with MemoryTransport(Server()) as client:
@@ -511,7 +511,7 @@ def test_a_batch_is_refused_in_every_other_version(version: str) -> None:
 
 
 def test_elicitation_does_not_exist_before_its_revision() -> None:
-    """Rulings: asking. A client of 2024-11-05 cannot declare what that revision does not have."""
+    """ours: asking. A client of 2024-11-05 cannot declare what that revision does not have."""
 
     async def scenario() -> None:
         for version in ("2024-11-05", "2025-03-26"):

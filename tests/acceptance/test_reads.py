@@ -140,7 +140,7 @@ def test_a_resource_is_read_as_what_it_is(era: EraName) -> None:
     "uri", ["mem://nope", "raxol://other/x", "raxol://session/any/tools", "nonsense", ""]
 )
 def test_an_unknown_resource_is_an_error_that_names_it(era: EraName, uri: str) -> None:
-    """Rulings: -32002, and -32602 in the stateless era. No built-in `raxol://` routes here."""
+    """ours: -32002, and -32602 in the stateless era. No built-in `raxol://` routes here."""
 
     async def scenario() -> None:
         error = await Client(Server(), era=era).error("resources/read", {"uri": uri})
@@ -183,7 +183,7 @@ def test_a_template_serves_what_its_uri_matches_and_cannot_be_left(era: EraName)
 @promise("isolation.workers")
 @in_both_eras
 def test_a_read_that_breaks_is_an_error_without_its_secret(era: EraName) -> None:
-    """Rulings: -32603 with what broke; server-behaviour §4.4."""
+    """ours: -32603 with what broke; server-behaviour §4.4."""
 
     async def scenario() -> None:
         server = Server()
@@ -217,7 +217,7 @@ def test_a_read_that_breaks_is_an_error_without_its_secret(era: EraName) -> None
 
 @in_both_eras
 def test_a_read_past_the_limit_is_an_error(era: EraName) -> None:
-    """Rulings: sizes: 16 MiB a result; an option."""
+    """ours: sizes: 16 MiB a result; an option."""
 
     async def scenario() -> None:
         server = Server(limits=Limits(max_result_bytes=1000))
@@ -233,7 +233,7 @@ def test_a_read_past_the_limit_is_an_error(era: EraName) -> None:
 
 @in_both_eras
 def test_a_read_that_takes_too_long_is_an_error(era: EraName) -> None:
-    """Rulings: codes and payloads, `callback_timeout`."""
+    """ours: codes and payloads, `callback_timeout`."""
 
     async def forever(*_: object) -> None:
         await asyncio.Event().wait()
@@ -333,7 +333,7 @@ def test_prompts_are_listed_and_rendered_with_their_arguments(era: EraName) -> N
 
 @in_both_eras
 def test_an_unknown_prompt_and_arguments_that_do_not_fit_are_refused(era: EraName) -> None:
-    """Rulings follow MCP: -32602; older servers said -32601 to an unknown prompt."""
+    """ours follows MCP: -32602; older servers said -32601 to an unknown prompt."""
 
     async def scenario() -> None:
         server = Server()
@@ -465,7 +465,7 @@ def test_a_reference_to_nothing_is_refused(era: EraName, ref: object) -> None:
 @in_both_eras
 @pytest.mark.parametrize("found", ["abc", [1], None, ValueError(SECRET)])
 def test_a_completion_that_breaks_is_an_error(era: EraName, found: object) -> None:
-    """Rulings: codes and payloads; the callback's words stay with us."""
+    """ours: codes and payloads; the callback's words stay with us."""
 
     async def scenario() -> None:
         server = Server()
@@ -588,7 +588,7 @@ def test_subscriptions_are_bounded_in_number_and_size() -> None:
 
 
 def test_one_connection_cannot_use_up_the_subscriptions_of_another() -> None:
-    """Rulings: `resources/subscribe` per connection, cleared with it."""
+    """ours: `resources/subscribe` per connection, cleared with it."""
 
     async def scenario() -> None:
         server = Server(limits=Limits(max_subscriptions=1))
@@ -604,7 +604,7 @@ def test_one_connection_cannot_use_up_the_subscriptions_of_another() -> None:
 
 
 def test_the_code_of_a_refused_read_is_not_taken_for_a_tool_result() -> None:
-    """Rulings: only `tools/call` has failures as results."""
+    """ours: only `tools/call` has failures as results."""
 
     async def scenario() -> None:
         client = Client(Server())

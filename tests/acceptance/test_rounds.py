@@ -73,7 +73,7 @@ def with_tool(callback: Callable[..., object], **options: Limits) -> Server:
 
 @in_both_eras
 def test_a_tool_is_run_again_with_the_answer_and_its_state(era: EraName) -> None:
-    """Rulings: asking: a low-level `InputRequired` with state and answers, in both eras."""
+    """ours: asking: a low-level `InputRequired` with state and answers, in both eras."""
     runs: list[tuple[int, dict[str, object], str | None]] = []
 
     async def act(arguments: Mapping[str, object], context: Context) -> object:
@@ -468,3 +468,70 @@ def test_a_completion_has_no_rounds(era: EraName) -> None:
         assert (await client.error("completion/complete", params))["code"] == -32603
 
     run_virtual(scenario)
+
+
+@in_both_eras
+@pytest.mark.parametrize(
+    "value",
+    [
+        InputRequired({"k": Elicit("\ud800", AGE)}),
+        InputRequired({"k": Elicit("?" * 2_000, AGE)}),
+        InputRequired({"k": Elicit("?", AGE)}, state="\ud800"),
+        InputRequired({"k": Elicit("?", AGE)}, state=5),  # type: ignore[arg-type]  # a mistake
+        InputRequired({1: Elicit("?", AGE)}),  # type: ignore[dict-item]  # a mistake
+        InputRequired({"k": "?"}),  # type: ignore[dict-item]  # a mistake
+        InputRequired(["k"]),  # type: ignore[arg-type]  # a mistake
+    ],
+)
+def test_what_cannot_be_sent_is_refused_at_once(era: EraName, value: InputRequired) -> None:
+    """ours: a question that nobody gets must not be waited for."""
+
+    async def main() -> None:
+        async def act(arguments: Mapping[str, object], context: Context) -> InputRequired:
+            return value
+
+        server = Server(limits=Limits(max_result_bytes=1_000))
+        server.registry.register(tool("act", act))
+        client = await connected(server, era)
+        assert "InputRequired" in failed(await client.call("act"))
+        assert client.pushes() == []
+
+    run_virtual(main)
+
+
+@in_both_eras
+def test_a_tool_that_changes_its_arguments_is_run_again_with_those_that_were_sent(
+    era: EraName,
+) -> None:
+    """ours: what an answer is about does not change under it."""
+
+    async def main() -> None:
+        seen: list[object] = []
+
+        async def act(arguments: Mapping[str, object], context: Context) -> object:
+            many = arguments["many"]
+            assert isinstance(many, list)
+            seen.append(list(many))
+            many.append("more")
+            return "done" if context.round else InputRequired({"k": Elicit("?", AGE)})
+
+        server = Server()
+        server.registry.register(tool("act", act))
+        client = await connected(server, era)
+        params: Json = {"name": "act", "arguments": {"many": ["a"]}}
+        answer: Json = {"action": "accept", "content": {}}
+        if era is HANDSHAKE:
+            call = client.send("tools/call", params)
+            await settled()
+            await client.handle({"jsonrpc": "2.0", "id": client.prompt()["id"], "result": answer})
+            reply = wire(await call)
+        else:
+            asked = await client.ask("tools/call", params)
+            state = at(asked, "result", "requestState")
+            reply = await client.ask(
+                "tools/call", {**params, "requestState": state, "inputResponses": {"k": answer}}
+            )
+        assert text(reply) == "done"
+        assert seen == [["a"], ["a"]]
+
+    run_virtual(main)

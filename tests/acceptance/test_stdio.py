@@ -239,7 +239,7 @@ def test_a_call_that_does_not_end_does_not_keep_the_process() -> None:
 
 
 def test_a_line_that_is_no_message_costs_only_itself() -> None:
-    """Rulings: messages: an error, and the pipe lives; older servers died of `[1]`."""
+    """ours: messages: an error, and the pipe lives; older servers died of `[1]`."""
 
     async def scenario() -> None:
         async with Pipe(Server()) as pipe:

@@ -204,7 +204,7 @@ def test_every_kind_of_content_is_written_as_mcp_has_it(
 @promise("unknown.code")
 @in_both_eras
 def test_an_unknown_tool_is_a_json_rpc_error_that_names_it(era: EraName) -> None:
-    """specification: Unknown tools; rulings: -32601, and -32602 in the stateless era."""
+    """specification: Unknown tools; ours: -32601, and -32602 in the stateless era."""
 
     async def scenario() -> None:
         error = await Client(Server(), era=era).error("tools/call", {"name": "nope"})
@@ -275,7 +275,7 @@ def test_unknown_tool_reply_may_be_async() -> None:
 
 @in_both_eras
 def test_bad_arguments_are_named_every_one_and_the_tool_does_not_run(era: EraName) -> None:
-    """Rulings: an isError result with one sentence; older servers checked nothing."""
+    """ours: an isError result with one sentence; older servers checked nothing."""
     server = Server()
     runs: list[object] = []
 
@@ -442,7 +442,7 @@ def test_a_result_that_json_cannot_carry_fails_its_call_alone(era: EraName, valu
 
 @in_both_eras
 def test_a_result_past_the_limit_says_so(era: EraName) -> None:
-    """Rulings: a tool result past 16 MiB becomes an isError result; the bound is an option."""
+    """ours: a tool result past 16 MiB becomes an isError result; the bound is an option."""
 
     async def scenario() -> None:
         server = Server(limits=Limits(max_result_bytes=1000))

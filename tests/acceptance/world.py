@@ -129,7 +129,7 @@ def denied(tool: str, detail: str, *, decision: str = "deny") -> Json:
 
 
 def busy(scope: str) -> Json:
-    """Build what the text of a busy result says (rulings: codes and payloads)."""
+    """Build what the text of a busy result says (ours: codes and payloads)."""
     return {"error": "server_busy", "scope": scope, "retryable": True}
 
 

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 from raxol_mcp.core.calls import Call
 from raxol_mcp.core.effects import (
-    Disconnect,
     Effect,
     Push,
     Record,
@@ -116,8 +115,6 @@ def read_effect(
             return ("resolve", owed_of(effect.call), effect.key, effect.answer)
         case Record():
             return ("record", effect.event)
-        case Disconnect():
-            return ("disconnect", effect.connection)
 
 
 def _lane(fact: Fact) -> Fact:

@@ -13,7 +13,6 @@ from itertools import count
 
 from raxol_mcp.core.calls import Call, CallState, MidwayAsk, Via
 from raxol_mcp.core.effects import (
-    Disconnect,
     Effect,
     Push,
     Record,
@@ -321,8 +320,6 @@ def _plain(effect: Effect) -> tuple[object, ...]:
             return ("resolve", call.id, key, written(answer))
         case Record(event, fields):
             return ("record", event, fields)
-        case Disconnect(connection, reason):
-            return ("disconnect", connection, reason)
 
 
 # -- the messages the core writes, for the right-hand side of tests -------------------------------

@@ -8,7 +8,6 @@ import pytest
 
 from raxol_mcp.core import effects
 from raxol_mcp.core.effects import (
-    Disconnect,
     Effect,
     Job,
     Push,
@@ -32,7 +31,6 @@ def one_of_each() -> list[Effect]:
         StartWorker(CALL, Job.RUN),
         StopWorker(CALL),
         Resolve(CALL, "1", None),
-        Disconnect("a", "reads nothing"),
         Record("busy", {"scope": "server"}),
     ]
 

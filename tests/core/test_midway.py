@@ -255,6 +255,19 @@ def test_a_tool_does_not_wait_longer_than_the_elicitation_timeout() -> None:
     assert world.returns(7)[0][0] == "push"
 
 
+def test_a_tool_may_give_up_waiting_for_one_of_its_questions() -> None:
+    """ADR-0015: it is withdrawn; the other one goes on, and an unknown one is left alone."""
+    world = running()
+    world.asked_midway(7, "1", WHO)
+    world.asked_midway(7, "2", WHO)
+    call = world.calls["a", 7]
+    effects = world.took(world.core.unasked(call, "1", world.now))
+    assert effects == [push("a", withdrawn(ASK, "cancelled"), 7)]
+    assert world.took(world.core.unasked(call, "1", world.now)) == []
+    assert world.answer(ASK, {}) == [("record", "stray_answer", {})]
+    assert world.answer("raxol-elicit-id-2", {})[0][:3] == ("resolve", 7, "2")
+
+
 def test_a_wait_that_ends_with_its_worker_is_over_once() -> None:
     """Both are due in the same instant: the call is closed, and its question with it."""
     world = World(elicitation_timeout=300.0, callback_timeout=300.0).ready("a")

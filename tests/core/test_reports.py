@@ -769,7 +769,7 @@ def test_a_uri_has_a_bound(length: int, *, fits: bool) -> None:
     """docs/limits.md: max_uri_bytes."""
     world = World(max_uri_bytes=10).ready("a")
     ((_, _, message, _),) = granted(world, 1, "resources/subscribe", uri="x" * length)
-    wrong = error(1, -32602, "a uri has at most 10 characters")
+    wrong = error(1, -32602, "a uri has at most 10 bytes")
     assert message == ({"id": 1, "result": {}} if fits else wrong)
 
 
@@ -783,17 +783,23 @@ def test_unsubscribing_from_what_could_not_be_subscribed_to_is_fine() -> None:
 
 
 def listen(
-    world: World, id: object, allowed: JSONObject | None, **wanted: object
+    world: World,
+    id: object,
+    allowed: JSONObject | None,
+    connection: str = "a",
+    **wanted: object,
 ) -> list[tuple[object, ...]]:
     """Send a listen, of which `allowed` may be honoured."""
-    world.stateless(id, method="subscriptions/listen", params={"notifications": wanted})
-    return world.ends(id, Granted(allowed))
+    params: JSONObject = {"notifications": wanted}
+    world.stateless(id, connection, method="subscriptions/listen", params=params)
+    return world.ends(id, Granted(allowed), connection)
 
 
-def acknowledged(id: object, honoured: JSONObject) -> tuple[object, ...]:
+def acknowledged(id: object, honoured: JSONObject, connection: str = "a") -> tuple[object, ...]:
     """The first notification of a listen."""
     params = {"_meta": {META_SUBSCRIPTION_ID: id}, "notifications": honoured}
-    return push("a", {"method": "notifications/subscriptions/acknowledged", "params": params}, id)
+    message = {"method": "notifications/subscriptions/acknowledged", "params": params}
+    return push(connection, message, id)
 
 
 @pytest.mark.parametrize(
@@ -835,11 +841,29 @@ def test_listens_of_a_connection_are_bounded() -> None:
     assert listen(world, 3, {}) == [acknowledged(3, {})]
 
 
+def test_listens_of_a_share_and_of_the_server_are_bounded() -> None:
+    """docs/limits.md: max_listens_total, of which a share has half; room comes back."""
+    world = World(max_listens_total=4)
+    for connection in "abc":
+        world.open(connection)
+    world.open("d", share="a")
+    data = {"error": "server_busy", "method": "subscriptions/listen"}
+    refused = error(9, -31002, "server_busy", data)
+    assert listen(world, 1, {}, "a") == [acknowledged(1, {}, "a")]
+    assert listen(world, 1, {}, "d") == [acknowledged(1, {}, "d")]
+    assert listen(world, 9, {}, "d") == [push("d", refused)]
+    assert listen(world, 1, {}, "b") == [acknowledged(1, {}, "b")]
+    assert listen(world, 1, {}, "c") == [acknowledged(1, {}, "c")]
+    assert listen(world, 9, {}, "c") == [push("c", refused)]
+    world.gone("d")
+    assert listen(world, 9, {}, "c") == [acknowledged(9, {}, "c")]
+
+
 @pytest.mark.parametrize(
     ("uris", "problem"),
     [
         (["a", "b", "c"], "at most 2 resource subscriptions"),
-        (["a", "x" * 11], "a uri has at most 10 characters"),
+        (["a", "x" * 11], "a uri has at most 10 bytes"),
         (["a", "x" * 10], None),
     ],
 )

@@ -309,3 +309,13 @@ def test_a_pipe_open_for_both_ways_says_nothing_by_being_readable(tmp_path: Path
     assert output.closes_visibly == (flags & os.O_ACCMODE == os.O_WRONLY)
     output.close()
     os.close(both)
+
+
+def test_restore_survives_a_tool_that_closed_stdout(
+    pipes: Pipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with standard(pipes.server_in, pipes.server_out, pipes.server_err):
+        monkeypatch.setattr(sys, "stdout", os.fdopen(os.dup(1), "w"))
+        claim = Claim()
+        sys.stdout.close()
+        claim.restore()

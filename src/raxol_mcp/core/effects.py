@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.wire.values import Value
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from raxol_mcp.wire.jsonrpc import Failure, JSONObject, Outgoing, RequestId, Response
 
 __all__ = [
-    "Disconnect",
+    "AUTHORIZE_THEN_RUN",
+    "READ",
+    "RUN",
     "Effect",
     "Job",
     "Push",
@@ -34,6 +36,12 @@ class Job(Enum):
     AUTHORIZE_THEN_RUN = "authorize_then_run"  # tools/call: one worker, one slot, one timeout
     READ = "read"  # every other method: the read authorizer, then the operation
     RUN = "run"  # approved: run without asking the authorizer again
+
+
+# By names of their own, as the states in `calls.py` and for the same reason.
+AUTHORIZE_THEN_RUN: Final = Job.AUTHORIZE_THEN_RUN
+READ: Final = Job.READ
+RUN: Final = Job.RUN
 
 
 class Push(Value):
@@ -80,13 +88,6 @@ class Resolve(Value):
     answer: Response | Failure | None
 
 
-class Disconnect(Value):
-    """End the connection; report it with `gone`."""
-
-    connection: Hashable
-    reason: str
-
-
 class Record(Value):
     """Something worth counting happened. Names and fields are listed in `raxol_mcp.telemetry`."""
 
@@ -94,4 +95,4 @@ class Record(Value):
     fields: JSONObject
 
 
-Effect = Push | Reply | StartWorker | StopWorker | Resolve | Disconnect | Record
+Effect = Push | Reply | StartWorker | StopWorker | Resolve | Record

@@ -62,6 +62,10 @@ class Ledger:
         self.parking = Parking(
             total=limits.max_parked_elicitations_total, per_share=limits.parked_share
         )
+        # A connection of stateless HTTP is one request: only shares and a total bound its listens.
+        self.listens = Slots(
+            total=limits.max_listens_total, per_share=max(1, limits.max_listens_total // 2)
+        )
         self.peers = Peers(max_client_capabilities=limits.max_client_capabilities)
         self.deadlines = Deadlines()
         self.approved: dict[Call, None] = {}  # oldest approval first
@@ -150,6 +154,7 @@ class Ledger:
             del self.approved[call]
         elif state is LISTENING:
             del peer.listening[call.id]
+            self.listens.give_back(call.share)
         if peer.asks:
             self._drop_midway_asks(call, reason)
         if call.working:

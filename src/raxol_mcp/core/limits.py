@@ -33,6 +33,7 @@ class Limits(Value, frozen=True):
     max_client_capabilities: int = 1024
     max_subscriptions: int = 256
     max_listens: int = 16
+    max_listens_total: int = 1024
     max_rounds: int = 10
     max_uri_bytes: int = 8 * 1024
     max_message_bytes: int = 4 * MIB

@@ -38,7 +38,8 @@ def _needs(*names: str) -> Callable[[JSONObject], str | None]:
 def _call(params: JSONObject) -> str | None:
     if not isinstance(params.get("name"), str):
         return "name must be a string"
-    if not isinstance(params.get("arguments"), dict | None):
+    arguments = params.get("arguments")
+    if arguments is not None and not isinstance(arguments, dict):
         return "arguments must be an object"
     return None
 

@@ -49,6 +49,16 @@ class Midway:
             self._ledger.effects.append(Resolve(call, ask.key, None))
             self._ledger.retract(call.peer, ask_id, call.id, Closed.ANSWER_TIMEOUT)
 
+    def unasked(self, call: Call, key: str) -> None:
+        """The running tool does not wait for this answer any more."""
+        asks = call.peer.asks
+        for ask_id, wait in asks.items():
+            if isinstance(wait, MidwayAsk) and wait.call is call and wait.key == key:
+                del asks[ask_id]
+                self._ledger.deadlines.remove(wait)
+                self._ledger.retract(call.peer, ask_id, call.id, Closed.CANCELLED)
+                return
+
     def unanswerable(self, peer: Peer) -> None:
         """No answer comes from `peer` any more: tools that wait for one need not wait longer."""
         for ask_id, ask in list(peer.asks.items()):

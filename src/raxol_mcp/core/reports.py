@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.core import payloads
 from raxol_mcp.core.calls import Call, CallState, Closed, MidwayAsk
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Reports"]
 
+_RESULT: Final = Closed.RESULT  # as the names of states in `calls.py`
+_FAILED: Final = Closed.FAILED
 STATE_REFUSED = "requestState is not valid for this request"
 
 
@@ -60,7 +62,7 @@ class Reports:
     # -- workers ------------------------------------------------------------------------------
 
     def _returned(self, call: Call, outcome: Returned) -> None:
-        reason = Closed.FAILED if outcome.failed else Closed.RESULT
+        reason = _FAILED if outcome.failed else _RESULT
         self._ledger.close(call, reason, Response(call.id, outcome.payload))
 
     def _failed(self, call: Call, outcome: Failed) -> None:
@@ -246,8 +248,8 @@ class Reports:
         limits = self._ledger.limits
         if len(uris) > limits.max_subscriptions:
             return f"at most {limits.max_subscriptions} resource subscriptions"
-        if any(len(uri) > limits.max_uri_bytes for uri in uris):
-            return f"a uri has at most {limits.max_uri_bytes} characters"
+        if any(len(uri.encode()) > limits.max_uri_bytes for uri in uris):
+            return f"a uri has at most {limits.max_uri_bytes} bytes"
         return None
 
     def _listen(self, call: Call, allowed: JSONObject) -> None:
@@ -257,14 +259,17 @@ class Reports:
         if problem is not None:
             ledger.close(call, Closed.FAILED, Failure(call.id, INVALID_PARAMS, problem))
             return
-        if len(peer.listening) >= ledger.limits.max_listens:
-            ledger.close_busy(call, "connection")
+        full = len(peer.listening) >= ledger.limits.max_listens
+        scope = "connection" if full else ledger.listens.refusal(call.share)
+        if scope is not None:
+            ledger.close_busy(call, scope)
             return
         honoured: JSONObject = {field: True for field in LISTEN_FIELDS if allowed.get(field)}
         if uris:
             honoured["resourceSubscriptions"] = uris
         ledger.deadlines.remove(call)
         ledger.move(call, CallState.LISTENING)
+        ledger.listens.take(call.share)
         call.params = {}
         call.arguments = honoured
         peer.listening[call.id] = call

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Final
 
-from raxol_mcp.core.calls import Call, CallState, Closed, Via
-from raxol_mcp.core.effects import Effect, Job
+from raxol_mcp.core.calls import AUTHORIZING, CLOSED, Call, CallState, Closed, Via
+from raxol_mcp.core.effects import AUTHORIZE_THEN_RUN, READ, Effect
 from raxol_mcp.core.eras import Era, HandshakeEra, Identity, StatelessEra
 from raxol_mcp.core.ledger import Ledger
 from raxol_mcp.core.limits import Limits
@@ -246,7 +246,7 @@ class ServerCore:
 
     def _admit(self, call: Call) -> None:
         ledger = self.ledger
-        job = call.method.job
+        job = AUTHORIZE_THEN_RUN if call.method.is_tool else READ
         if (
             not call.era.parks
             and call.method.rounds
@@ -352,6 +352,12 @@ class ServerCore:
         """
         effects = self._begin(now)
         self._midway.asked(call, key, question)
+        return effects
+
+    def unasked(self, call: Call, key: str, now: float) -> list[Effect]:
+        """The running tool gave up waiting for `key`. An answer that comes all the same is late."""
+        effects = self._begin(now)
+        self._midway.unasked(call, key)
         return effects
 
     def progressed(

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec import msgpack
+
 from raxol_mcp.errors import RaxolError
 
 __all__ = ["ArgumentsInvalid", "copied", "quoted", "reworded", "sentence"]
@@ -41,15 +43,10 @@ def copied(arguments: Mapping[str, object]) -> dict[str, object]:
 
     What was decided about, what a person was asked about and what runs must be the same.
     """
-    return {name: _copied(value) for name, value in arguments.items()}
-
-
-def _copied(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _copied(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value
+    if not any(isinstance(value, dict | list) for value in arguments.values()):
+        return dict(arguments)
+    copy: dict[str, object] = msgpack.decode(msgpack.encode(arguments))  # JSON values, in C
+    return copy
 
 
 def sentence(problems: Sequence[str], *, noun: str = "arguments") -> str:

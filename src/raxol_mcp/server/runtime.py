@@ -15,7 +15,6 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from raxol_mcp.core.effects import (
-    Disconnect,
     Effect,
     Job,
     Push,
@@ -94,7 +93,6 @@ class ServerRuntime:
             StartWorker: self._start_worker,
             StopWorker: self._stop_worker,
             Resolve: self._resolve,
-            Disconnect: self._disconnect,
             Record: self._record,
         }
 
@@ -182,14 +180,6 @@ class ServerRuntime:
         if future is not None and not future.done():
             future.set_result(effect.answer)
 
-    def _disconnect(self, effect: Disconnect) -> None:
-        sink = self._sinks.get(effect.connection)
-        if sink is not None:
-            try:
-                sink.close(effect.reason)
-            except (Exception, asyncio.CancelledError):
-                _logger.exception("the sink of %r failed", effect.connection)
-
     def _record(self, effect: Record) -> None:
         _logger.debug("%s %s", effect.event, effect.fields)
         if self._observe is not None:
@@ -226,7 +216,10 @@ class ServerRuntime:
     def _start_worker(self, effect: StartWorker) -> None:
         worker = _Worker()
         self._workers[effect.call] = worker
-        worker.task = self.loop.create_task(self._work(worker, effect.call, effect.job))
+        call = effect.call
+        # Named for whoever looks at the tasks, and because making a name up takes longer.
+        name = call.method.name
+        worker.task = self.loop.create_task(self._work(worker, call, effect.job), name=name)
 
     async def _work(self, worker: _Worker, call: Call, job: Job) -> None:
         worker.begun = True
@@ -315,6 +308,9 @@ class ServerRuntime:
         try:
             self.perform(put())
             return await future
+        except asyncio.CancelledError:
+            self.perform(self.core.unasked(call, key, self.now()))
+            raise
         finally:
             del self._questions[call, key]
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from raxol_mcp.core.effects import Job
+from raxol_mcp.core.effects import RUN, Job
 from raxol_mcp.core.outcomes import (
     Asked,
     Denied,
@@ -89,14 +89,15 @@ class Tools:
 
     def forget(self, names: tuple[str, ...]) -> None:
         """Drop what was prepared for tools that are no longer registered."""
-        for tool in [tool for tool in self._prepared if tool.name in names]:
+        # In the thread that registers, while calls prepare others: `list` copies in one step.
+        for tool in [tool for tool in list(self._prepared) if tool.name in names]:
             if self._registry.tool(tool.name) is not tool:
-                del self._prepared[tool]
+                self._prepared.pop(tool, None)
 
     async def call(self, call: Call, job: Job) -> Outcome:
         """Carry one call out, or as far as the human must be asked."""
         prompt: str | None = None
-        if job is not Job.RUN:
+        if job is not RUN:
             decision = await self._decision(call)
             if type(decision) is Deny:
                 return Denied(decision.reason)
@@ -105,12 +106,12 @@ class Tools:
         tool = self._registry.tool(call.name)
         if tool is None:
             return await self._unknown(call)
-        if job is Job.RUN and call.subject is not None and call.subject is not tool:
+        if job is RUN and call.subject is not None and call.subject is not tool:
             return self._failure(call, "Error: the tool was replaced while its call was waiting")
         try:
             prepared = self._prepare(tool)
             arguments = prepared.bind(copied(call.arguments))
-            questions = () if job is Job.RUN else prepared.questions(arguments, prompt)
+            questions = () if job is RUN else prepared.questions(arguments, prompt)
         except ArgumentsInvalid as error:
             return self._failure(call, str(error))
         except ConfigurationError as error:

@@ -38,6 +38,9 @@ class Admission(Enum):
     OVERFLOW = "overflow"  # not queued either: the connection has to end
 
 
+_QUEUED: Final = Admission.QUEUED  # found once: in Python 3.11 that takes as long as a call
+
+
 class Outbox(Generic[T]):
     """A queue of messages (encoded or not: `T` is the transport's choice), oldest first.
 
@@ -94,7 +97,7 @@ class Outbox(Generic[T]):
         self.messages += 1
         self.size_bytes += size_bytes
         self.over = self.messages >= self._max_messages or self.size_bytes >= self._max_bytes
-        return Admission.QUEUED
+        return _QUEUED
 
     def take(self, limit_bytes: int | None = None) -> list[T]:
         """Remove and return the oldest messages: as many as fit `limit_bytes`, at least one.

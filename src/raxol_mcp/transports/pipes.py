@@ -37,6 +37,7 @@ _BATCH_BYTES: Final = 64 * 1024
 # turns keep half of a default share of slots (16) free, so a burst of quick calls in one write
 # is not refused as busy merely because of how it was cut into turns.
 _LINES_A_TURN: Final = 8
+_OVERFLOW: Final = Admission.OVERFLOW  # found once: in Python 3.11 that takes as long as a call
 
 
 class Ended(Enum):
@@ -219,7 +220,7 @@ class LineWriter:
         if about is None and not isinstance(message, Notification):
             about = message.id
         admission = self._outbox.put(line, len(line) + 1, about=about, droppable=droppable)
-        if admission is Admission.OVERFLOW:
+        if admission is _OVERFLOW:
             self._end(Ended.OUTBOX_OVERFLOW)
         elif self._outbox.over:
             # Written now: a burst within one turn does not mean that the peer is slow.

@@ -132,6 +132,8 @@ Outgoing: TypeAlias = Request | Notification | Response | Failure
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _WHITESPACE: Final = b" \t\r\n"  # RFC 8259 §2, and no other
 _NEWLINES_TO_SPACES: Final = bytes.maketrans(b"\r\n", b"  ")
+_NEWLINE: Final = 0x0A
+_RETURN: Final = 0x0D
 
 # Shared, so that a batch of nonsense costs one object and not one each.
 _NO_MESSAGE: Final = Invalid(
@@ -178,7 +180,7 @@ def encode(message: Outgoing) -> bytes:
         line = to_json({"jsonrpc": _VERSION, "id": message.id, "error": error})
     else:
         line = to_json(message)
-    if b"\n" in line or b"\r" in line:
+    if _NEWLINE in line or _RETURN in line:
         # From a Raw, and whitespace there: inside strings JSON has them escaped.
         line = line.translate(_NEWLINES_TO_SPACES)
     return line

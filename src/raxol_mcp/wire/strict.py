@@ -51,6 +51,9 @@ _WIDE: Final = b"0" * 19  # 10**18 - 1, the largest integer of 18 digits, fits
 # Brackets become +1 and -1 as signed bytes; all but brackets and quotes is deleted.
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NOT_STRUCTURE: Final = bytes(byte for byte in range(256) if byte not in b'[{]}"')
+# As a number, and `find` for what is longer: to look for bytes with `in`, CPython first tries them
+# as a number, and writes the error that this is none, every time.
+_BACKSLASH: Final = 0x5C
 _SHOWN_NAME: Final = 64  # characters of a duplicate name that go into the answer
 
 
@@ -84,7 +87,7 @@ def parse(text: bytes, *, max_depth: int) -> object:
         raise TooDeep(f"nested more than {max_depth} levels deep")
     try:
         value: object = _decode(text)
-        if _WIDE in flat and _has_wide_integer(value):
+        if flat.find(_WIDE) >= 0 and _has_wide_integer(value):
             raise Malformed("an integer does not fit in 64 bits")
         rewritten = _encode(value)
     except msgspec.DecodeError as error:
@@ -92,7 +95,7 @@ def parse(text: bytes, *, max_depth: int) -> object:
     except RecursionError:
         # Only where `max_depth` is set above what the interpreter's stack has left.
         raise TooDeep("nested too deep for this interpreter") from None
-    if b"\\" in text:
+    if _BACKSLASH in text:
         distinct = _delimiters(text) == _delimiters(rewritten)
     else:  # no string holds a quote, so neither text escapes one
         distinct = text.count(b'"') == rewritten.count(b'"')
@@ -107,7 +110,7 @@ def depth(text: bytes) -> int:
     Exact for JSON. For anything else it is at least the depth a parser reaches before it stops:
     up to the first error the text is read as a parser reads it, and the highest level counts.
     """
-    if b"\\" in text:
+    if _BACKSLASH in text:
         text = _without_escaped_backslashes(text).replace(b'\\"', b"")
     # Every quote left delimits a string: what lies outside strings is every second piece.
     outside = b"".join(text.translate(_STEPS, _NOT_STRUCTURE).split(b'"')[::2])

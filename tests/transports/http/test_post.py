@@ -251,7 +251,7 @@ def test_annotated_arguments_are_compared_with_their_headers() -> None:
         server = Server("headers")
         ran: list[str] = []
 
-        def region(arguments: Json, context: object) -> str:
+        async def region(arguments: Json, context: object) -> str:
             ran.append(arguments["region"])
             return "ran"
 

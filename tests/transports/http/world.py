@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from raxol_mcp import Context, Limits, Server, asgi_app
+from raxol_mcp import Context, Limits, RaxolError, Server, asgi_app
 from raxol_mcp.server.authorizer import allow_all
 from tests.transports.http.client import HttpClient, Json, Open, Reply
 
@@ -78,6 +78,22 @@ class World:
             result = await context.elicit("Really?", FORM)
             return result.action
 
+        self._more_tools(server)
+        return server
+
+    def _more_tools(self, server: Server) -> None:
+        journal = self.journal
+
+        @server.tool
+        async def ask_late(seconds: float, context: Context) -> str:
+            """Ask the human after a while."""
+            await asyncio.sleep(seconds)
+            try:
+                await context.elicit("Really?", FORM)
+            except RaxolError as error:
+                journal.append(f"{type(error).__name__} at {asyncio.get_running_loop().time():.0f}")
+            return "asked"
+
         @server.tool
         async def let_go(seconds: float, retry: float, context: Context) -> str:
             """Let the client go, and answer later."""
@@ -94,8 +110,6 @@ class World:
         async def boom() -> str:
             """Fail."""
             raise RuntimeError("secret")
-
-        return server
 
     # -- the stateless era --------------------------------------------------------------------
 

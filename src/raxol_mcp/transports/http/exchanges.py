@@ -168,7 +168,7 @@ class Exchange:
             self.begin()
             self._settle()
 
-    def release(self, retry: float) -> None:
+    def let_go(self, retry: float) -> None:
         """Let the client go; it comes back for the rest after `retry` seconds, if it can."""
         if self.resumable and self._state in (_State.WAITING, _State.STREAMING):
             self.begin()

@@ -161,7 +161,7 @@ class Session:
         """A tool lets go of the stream of its request; its client comes back for the rest."""
         exchange = self.exchanges.get(about)
         if exchange is not None:
-            exchange.release(retry)
+            exchange.let_go(retry)
 
     def _broadcast(self, message: Outgoing, *, droppable: bool) -> None:
         line = line_of(message)
