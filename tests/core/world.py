@@ -578,7 +578,7 @@ class World:
                 "required": ["approve"],
             }
             asked.insert(0, first)
-        return Asked(tuple(asked), subject=object())
+        return Asked(tuple(asked), subject="what it is about")
 
     def _question(self, key: str, *, consent: bool) -> Question:
         params: JSONObject = {"message": f"q{self._next()}"}

@@ -190,7 +190,7 @@ class Call:
         self.answers: dict[str, object] | None = None
         self.round = 0  # how often the running tool asked for input and was run again
         self.round_state: str | None = None
-        self.subject: object = None  # the shell's: what the human was asked about
+        self.subject: str | None = None  # what the human was asked about, as the shell names it
 
     def read(self, params: JSONObject, meta: object) -> None:
         """Take over what the request says; `meta` is `params._meta`."""

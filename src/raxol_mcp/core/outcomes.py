@@ -64,11 +64,11 @@ class Asked(Value):
 
     All questions are answered before anything runs. With `round` the running tool itself asked
     (`InputRequired`): it is run again with every answer, `state` is handed back to it. `subject`
-    is what the question is about; the core keeps it with the call.
+    names what the question is about; it comes back with the call when it runs.
     """
 
     questions: tuple[Question, ...]
-    subject: object = None
+    subject: str | None = None
     round: bool = False
     state: str | None = None
 

@@ -208,6 +208,7 @@ class Reports:
                 call.answers = settled.answers
                 call.round = claims.round
                 call.round_state = claims.state
+                call.subject = claims.subject
                 ledger.start(call, call.job_once_answered, CallState.RUNNING)
             else:
                 self._refuse_state(call, "spent")

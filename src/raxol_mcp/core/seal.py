@@ -36,7 +36,8 @@ def digest(value: object) -> str:
 class Claims(Value, frozen=True):
     """What a token says. `binding` digests what the approval is about; `keys` were asked for.
 
-    `round` > 0: the running tool asked; `state` is then handed back to it. Instants are wall
+    `round` > 0: the running tool asked; `state` is then handed back to it. `subject` names what the
+    human was asked about, which may have changed meanwhile. Instants are wall
     clock seconds.
     """
 
@@ -47,6 +48,7 @@ class Claims(Value, frozen=True):
     expires_at: float
     round: int = 0
     state: str | None = None
+    subject: str | None = None
 
 
 class Seal:
@@ -74,6 +76,7 @@ class Seal:
             claims.expires_at,
             claims.round,
             claims.state,
+            claims.subject,
         ]
         body = json.dumps(fields, separators=(",", ":"), ensure_ascii=True).encode()
         token = base64.urlsafe_b64encode(self._tag(body) + body).rstrip(b"=").decode()
@@ -103,12 +106,12 @@ class Seal:
         fields = json.loads(body)
         if fields[0] != _VERSION:
             return "another version"
-        _, bound, keys, nonce, issued_at, expires_at, round_, state = fields
+        _, bound, keys, nonce, issued_at, expires_at, round_, state, subject = fields
         if not hmac.compare_digest(bound, binding):
             return "bound to another request"
         if not (issued_at - 60.0 <= wall_now < expires_at):
             return "expired"
-        return Claims(bound, tuple(keys), nonce, issued_at, expires_at, round_, state)
+        return Claims(bound, tuple(keys), nonce, issued_at, expires_at, round_, state, subject)
 
     def _tag(self, body: bytes) -> bytes:
         import hashlib

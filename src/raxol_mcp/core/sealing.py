@@ -79,7 +79,14 @@ class Sealing:
         )
         token = self._seal.seal(
             Claims(
-                binding_of(call), keys, self._new_id(), wall_now, wall_now + self._ttl, round, state
+                binding_of(call),
+                keys,
+                self._new_id(),
+                wall_now,
+                wall_now + self._ttl,
+                round,
+                state,
+                call.subject,
             )
         )
         if token is None:

@@ -99,7 +99,7 @@ class InputRequired(msgspec.Struct, frozen=True):
     requests: Mapping[str, Elicit | ElicitUrl | Sample | ListRoots]
     state: str | None = None
 
-    def asked(self, subject: object, *, max_bytes: int) -> Asked:
+    def asked(self, subject: str | None, *, max_bytes: int) -> Asked:
         """Write it as what a worker reports. Raises ValueError for what cannot be asked.
 
         A question that cannot be sent would leave everybody waiting for its answer.

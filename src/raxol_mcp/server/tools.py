@@ -106,7 +106,7 @@ class Tools:
         tool = self._registry.tool(call.name)
         if tool is None:
             return await self._unknown(call)
-        if job is RUN and call.subject is not None and call.subject is not tool:
+        if job is RUN and call.subject is not None and call.subject != subject_of(tool):
             return self._failure(call, "Error: the tool was replaced while its call was waiting")
         try:
             prepared = self._prepare(tool)
@@ -118,7 +118,7 @@ class Tools:
             _logger.error("tool %r cannot be served: %s", call.name, error)
             return self._failure(call, "Error: the tool's definition cannot be served")
         if questions:
-            return Asked(questions, tool)
+            return Asked(questions, subject_of(tool))
         return await self._run(call, tool, prepared, arguments)
 
     async def _decision(self, call: Call) -> Decision:
@@ -207,7 +207,7 @@ class Tools:
 
     def _asked(self, call: Call, tool: Tool, value: InputRequired) -> Outcome:
         try:
-            return value.asked(tool, max_bytes=self._runtime.core.limits.max_result_bytes)
+            return value.asked(subject_of(tool), max_bytes=self._runtime.core.limits.max_result_bytes)
         except ValueError as error:
             return self._failure(call, f"Error: {error}")
 
@@ -231,3 +231,13 @@ class Tools:
         except UnencodableResult:
             return Failed("Error: the tool's message cannot be sent")
         return Returned(payload, failed=True)
+
+
+def subject_of(tool: Tool) -> str:
+    """Name what a human is asked about: a tool that was replaced meanwhile has another name.
+
+    A digest of the definition as clients see it, so that it can travel in a `requestState`.
+    """
+    import hashlib  # only where somebody is asked
+
+    return hashlib.sha256(bytes(tool.encoded)).hexdigest()[:32]
