@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Hashable
 
 import pytest
+from msgspec import structs
 
 from raxol_mcp import ConnectionFacts, Limits, Server, allow, ask
 from raxol_mcp.testing.virtual_loop import run_virtual
@@ -874,21 +875,26 @@ def test_a_stateless_yes_that_finds_no_slot_may_be_sent_again() -> None:
 
 
 @in_both_eras
-def test_a_tool_that_was_replaced_meanwhile_is_not_run_on_an_old_yes(era: EraName) -> None:
-    """ours: the human approved another tool than the one that has its name now."""
+@pytest.mark.parametrize("looks", ["the same", "different"])
+def test_a_tool_that_was_replaced_meanwhile_is_not_run_on_an_old_yes(
+    era: EraName, looks: str
+) -> None:
+    """ours: what the human approved is the tool as it was listed; its code may be reloaded."""
 
     async def scenario() -> None:
         callback = Counted("new")
         server = guarded()
         client = await askable(server, era=era)
         asked = await question(client, "wipe")
-        server.registry.register(tool("wipe", callback))
+        replacement = tool("wipe", callback)
+        if looks == "different":
+            replacement = structs.replace(replacement, description="Wipe something else.")
+        server.registry.register(replacement)
         reply = await asked.answered(YES)
-        if era is EraName.HANDSHAKE:
+        if looks == "different":
             assert at(reply, "result", "isError") is True
             assert callback.runs == 0
         else:
-            # Nothing is remembered between the two requests: the name is what was approved.
             assert text(reply) == "new"
 
     run_virtual(scenario)

@@ -260,7 +260,6 @@ def test_a_round_that_asks_nothing_cannot_be_parked(method: str, answer: JSONObj
 
 def test_what_the_question_is_about_is_kept_with_the_call() -> None:
     world = running()
-    tool = object()
     world.ends(7, Asked((APPROVAL,), subject="tool 1"))
     assert world.calls["a", 7].subject == "tool 1"
 

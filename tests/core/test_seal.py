@@ -16,7 +16,7 @@ from raxol_mcp.core.seal import MAX_TOKEN_BYTES, Claims, Seal, SpentNonces, dige
 
 KEY = bytes(range(32))
 SEAL = Seal(KEY)
-CLAIMS = Claims("binding", ("approve!",), "nonce", 1000.0, 1600.0, 2, "state")
+CLAIMS = Claims("binding", ("approve!",), "nonce", 1000.0, 1600.0, 2, "state", "abc")
 TOKEN = SEAL.seal(CLAIMS) or ""
 
 

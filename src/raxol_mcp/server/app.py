@@ -106,7 +106,6 @@ class Server(Declarations, Port):
         self._lifespan = lifespan
         self._lifespan_exit: AbstractAsyncContextManager[object] | None = None
         self._serving = 0
-        self._stopped = False
         self._changing = asyncio.Lock()
         self._changed: set[str] = set()
         self._processes: Processes | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from raxol_mcp.core.calls import Via
 from raxol_mcp.core.effects import StartWorker
 from raxol_mcp.core.peers import ConnectionFacts
-from raxol_mcp.errors import INVALID_REQUEST, TimedOut
+from raxol_mcp.errors import INVALID_REQUEST, NotReady, TimedOut
 from raxol_mcp.wire.jsonrpc import (
     Batch,
     Failure,
@@ -46,6 +46,7 @@ class Port:
         self.limits = limits
         self._runtime = runtime
         self._connections = 0
+        self._stopped = False
         # Transports that lost their connection to another one and have not reported it gone yet.
         self._replaced: Counter[Hashable] = Counter()
 
@@ -120,7 +121,7 @@ class Port:
 
         None for notifications and responses, and for a `tools/call` that was parked: its answer
         is pushed to the connection's subscriber later. With `timeout` (seconds) the call is
-        cancelled and TimedOut raised when it takes longer.
+        cancelled and TimedOut raised when it takes longer. NotReady: the server has stopped.
         """
         handle = self._send(message, connection, Via.HANDLE)
         try:
@@ -144,6 +145,7 @@ class Port:
 
         Unlike `handle_message`, a parked call stays outstanding: its reply is the eventual
         response. When `owner` (default: the current task) ends, the request is cancelled.
+        NotReady: the server has stopped.
         """
         handle = self._send(message, connection, Via.REPLY)
         task = owner or asyncio.current_task()
@@ -195,6 +197,8 @@ class Port:
     def _send(self, message: object, connection: Hashable, via: Via) -> RequestHandle:
         from raxol_mcp.server.seam import RequestHandle  # as above
 
+        if self._stopped:
+            raise NotReady("stopped")
         runtime = self._runtime
         future: asyncio.Future[Outgoing | None] = runtime.loop.create_future()
         effects = runtime.core.received(
