@@ -501,7 +501,8 @@ def main() -> None:
     """Serve until stopped."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0: one that is free")
-    serve_http(server, host="127.0.0.1", port=parser.parse_args().port)
+    port: int = parser.parse_args().port
+    asyncio.run(serve_http(server, port=port, ready=lambda url: print(url, flush=True)))
 
 
 if __name__ == "__main__":

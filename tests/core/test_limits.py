@@ -10,7 +10,14 @@ from raxol_mcp.errors import ConfigurationError
 COUNTS = [
     *("max_in_flight", "max_in_flight_per_connection", "max_parked_elicitations"),
     *("max_parked_elicitations_total", "max_client_capabilities", "max_subscriptions"),
-    *("max_listens", "max_listens_total", "max_rounds", "max_uri_bytes", "max_message_bytes", "max_depth"),
+    *(
+        "max_listens",
+        "max_listens_total",
+        "max_rounds",
+        "max_uri_bytes",
+        "max_message_bytes",
+        "max_depth",
+    ),
     "max_result_bytes",
 ]
 DURATIONS = ["callback_timeout", "elicitation_timeout", "request_state_ttl"]

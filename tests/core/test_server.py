@@ -83,7 +83,21 @@ NO_BATCH = error(None, -32600, "A JSON array is not a message here")
         # Metadata that is no object says nothing: the era of the handshake.
         ({"id": 1, "method": "ping", "params": {"_meta": []}}, {"id": 1, "result": {}}),
         ({"id": 1, "method": "ping", "params": {"_meta": {}}}, {"id": 1, "result": {}}),
-        # The stateless era, told by its metadata and never by the method's name (ADR-0007).
+        # Only the key itself counts, and only there.
+        (
+            {"id": 1, "method": "ping", "params": {"_meta": {META_VERSION.upper(): "2026-07-28"}}},
+            {"id": 1, "result": {}},
+        ),
+        (
+            {"id": 1, "method": "ping", "params": {META_VERSION: "2026-07-28", "_meta": {}}},
+            {"id": 1, "result": {}},
+        ),
+        # The stateless era, told by its metadata and never by the method's name (ADR-0007). It
+        # answers for a bad version, too (MCP 2026-07-28 basic/versioning).
+        (
+            {"id": 1, "method": "ping", "params": {"_meta": {META_VERSION: None}}},
+            error(1, -32602, f"_meta[{META_VERSION!r}] must be a string"),
+        ),
         (
             {"id": 1, "method": "ping", "params": {"_meta": META}},
             error(1, -32601, "Unknown method: ping"),

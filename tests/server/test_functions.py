@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.asking import AskParameter
 from raxol_mcp.server.content import Message, Text
-from raxol_mcp.server.functions import ArgumentsInvalid, Ask, Function, inspect_function
+from raxol_mcp.server.functions import Ask, Function, inspect_function
 
 T = TypeVar("T")
 
@@ -92,8 +93,6 @@ def test_a_plain_function_needs_nothing_else() -> None:
     function = inspected(search)
     assert function.name == "search"
     assert function.description == "Search the archive.\n\nSlowly."
-    assert function.callback is search
-    assert function.is_async
     assert function.context is None
     assert function.asks == ()
     assert function.output is None

@@ -40,7 +40,6 @@ def test_names_types_and_defaults_are_read() -> None:
     }
     assert signature.defaults == {"b": "x", "d": None}
     assert signature.returns == dict[str, int]
-    assert not signature.is_async
 
 
 def test_a_function_without_annotations_has_none() -> None:
@@ -50,10 +49,9 @@ def test_a_function_without_annotations_has_none() -> None:
     assert signature.returns is MISSING
 
 
-def test_a_coroutine_function_is_async() -> None:
+def test_a_coroutine_function_returns_what_is_awaited() -> None:
     async def run() -> None: ...
 
-    assert read_signature(run).is_async
     assert read_signature(run).returns is None
 
 
@@ -82,8 +80,6 @@ def test_methods_and_callable_objects_have_no_self() -> None:
         thing,
     ):
         assert read_signature(callback).names == ("a",)
-    assert read_signature(thing).is_async
-    assert not read_signature(thing.method).is_async
 
 
 def test_decorators_that_say_so_are_seen_through() -> None:
@@ -103,8 +99,6 @@ def test_decorators_that_say_so_are_seen_through() -> None:
     assert signature.names == ("a", "b")
     assert signature.types["b"] == Global | None
     assert signature.defaults == {"b": None}
-    # What is called is the wrapper, and that is no coroutine function.
-    assert not signature.is_async
 
 
 @pytest.mark.parametrize(

@@ -203,11 +203,9 @@ def test_the_last_registration_says_whether_it_is_derived() -> None:
 
 def test_a_completion_is_found_by_what_a_request_names() -> None:
     registry = Registry()
-    assert not registry.completes()
     who = Completion("ref/prompt", "greet", "who", run)
     name = Completion("ref/resource", "file:///docs/{name}", "name", run)
     registry.register(who, name)
-    assert registry.completes()
     assert registry.completion("ref/prompt", "greet", "who") is who
     assert registry.completion("ref/resource", "file:///docs/{name}", "name") is name
     assert registry.completion("ref/prompt", "greet", "how") is None
@@ -237,7 +235,7 @@ def test_completions_go_with_what_they_complete() -> None:
     assert registry.completion("ref/prompt", "x", "a") is None
     assert registry.completion("ref/resource", "x:{a}", "a") is not None
     registry.unregister(Kind.TEMPLATES, "x:{a}")
-    assert not registry.completes()
+    assert registry.completion("ref/resource", "x:{a}", "a") is None
 
 
 # -- who hears of changes

@@ -114,20 +114,18 @@ LEGAL: Final[Mapping[CallState, frozenset[CallState]]] = {
     _S.LISTENING: frozenset({_S.CLOSED}),
     _S.CLOSED: frozenset(),
 }
-_WORKED = frozenset(
-    {Closed.RESULT, Closed.FAILED, Closed.DENIED, Closed.WORKER_TIMEOUT, Closed.EVICTED}
-)
+_WORKED = frozenset({Closed.RESULT, Closed.FAILED, Closed.DENIED, Closed.WORKER_TIMEOUT})
 _DROPPED = frozenset({Closed.CANCELLED, Closed.GONE})
 LEGAL_REASONS: Final[Mapping[CallState, frozenset[Closed]]] = {
     # DECLINED and FAILED out of ADMITTED: a sealed answer that says no, or is not valid.
     _S.ADMITTED: frozenset({Closed.BUSY, Closed.DECLINED, Closed.FAILED}),
-    _S.AUTHORIZING: (_WORKED - {Closed.EVICTED}) | _DROPPED | {Closed.BUSY},
+    _S.AUTHORIZING: _WORKED | _DROPPED | {Closed.BUSY},
     _S.PARKED: frozenset(
         {Closed.DECLINED, Closed.ANSWER_ERROR, Closed.ANSWER_TIMEOUT, Closed.EVICTED}
     )
     | _DROPPED,
     _S.APPROVED: _DROPPED | {Closed.BUSY},
-    _S.RUNNING: (_WORKED - {Closed.EVICTED}) | _DROPPED,
+    _S.RUNNING: _WORKED | _DROPPED,
     _S.LISTENING: _DROPPED | {Closed.RESULT},
     _S.CLOSED: frozenset(),
 }

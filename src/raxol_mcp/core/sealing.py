@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from raxol_mcp.core.peers import Capability
-from raxol_mcp.core.questions import APPROVAL_KEY, Question
+from raxol_mcp.core.questions import Question
 from raxol_mcp.core.seal import Claims, Seal, SpentNonces, digest
 from raxol_mcp.wire.jsonrpc import JSONObject
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
 
 __all__ = ["Sealing", "Settled"]
-
-_APPROVAL = Question(APPROVAL_KEY, "elicitation/create", {}, Capability.FORM, approval=True)
 
 
 class Settled:
@@ -118,10 +116,8 @@ class Sealing:
                 if kind == ".":
                     continue  # a tool's own round: the tool looks at what is there
                 return Settled()
-            question = (
-                _APPROVAL
-                if kind == "!"
-                else Question(key, "", {}, Capability.NONE, consent=kind == "?")
+            question = Question(
+                key, "", {}, Capability.NONE, approval=kind == "!", consent=kind == "?"
             )
             refusal = question.refusal_of(responses[key])
             if refusal is not None:

@@ -21,6 +21,7 @@ import msgspec
 
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.arguments import copied
+from raxol_mcp.server.callbacks import is_async
 
 __all__ = [
     "ALLOW",
@@ -125,7 +126,7 @@ def nonblocking(authorizer: _F) -> _F:
     loop anyway) and for an object that takes no attributes, such as a bound method: mark the
     function in the class.
     """
-    if _is_async(authorizer):
+    if is_async(authorizer):
         raise ConfigurationError("an async authorizer is not marked nonblocking: it never blocks")
     try:
         authorizer.nonblocking = True  # type: ignore[attr-defined]  # a mark on a function
@@ -222,7 +223,7 @@ async def decide(
         return decision
     assert authorizer is not None, "decide_now answers when there is no authorizer"
     try:
-        if _is_async(authorizer):
+        if is_async(authorizer):
             result = _called(authorizer, name, arguments, context)
         else:
             result = await run_in_thread(partial(_called, authorizer, name, arguments, context))
@@ -294,10 +295,3 @@ def _is_text(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_async(authorizer: Callable[..., object]) -> bool:
-    if inspect.iscoroutinefunction(authorizer):
-        return True
-    call = getattr(type(authorizer), "__call__", None)  # noqa: B004  # the method itself
-    return inspect.iscoroutinefunction(call)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Context", "ElicitResult"]
 
-MAX_RETRY = 3600.0
-
+MAX_RETRY: Final = 3600.0  # ours, in seconds
 MAX_OPEN_QUESTIONS: Final = 16  # ours, as for one InputRequired: a tool may ask from many tasks
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 

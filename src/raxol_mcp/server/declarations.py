@@ -188,10 +188,9 @@ class Declarations:
         """
 
         def declare(function: F) -> F:
-            reference = "ref/resource" if "://" in target else "ref/prompt"
             self.registry.register(
                 completion_of(
-                    "ref/resource" if reference == "ref/resource" else "ref/prompt",
+                    "ref/resource" if "://" in target else "ref/prompt",
                     target,
                     argument,
                     function,

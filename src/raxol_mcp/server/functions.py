@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 import msgspec
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.binding import Field, Form
 from raxol_mcp.server.content import to_plain
 from raxol_mcp.server.hints import MISSING, Signature, read_signature, summary_of
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from raxol_mcp.server.asking import AskParameter
     from raxol_mcp.server.returns import Returns
 
-__all__ = ["ArgumentsInvalid", "Ask", "Function", "inspect_function"]
+__all__ = ["Ask", "Function", "inspect_function"]
 
 # A context is found inside of these.
 _TRANSPARENT: Final = (Annotated, typing.Union, types.UnionType)
@@ -58,10 +57,8 @@ class Ask(msgspec.Struct, frozen=True):
 class Function:
     """An inspected function. Make it with `inspect_function`.
 
-    `callback` is what to call, with `bind`'s values by name, plus `context` (the name of the
-    parameter that wants the context, or None) and each of `asks`. `is_async` says that the call
-    gives a coroutine; a decorated function may give one although it is False. `description` is
-    the docstring, maybe empty.
+    It is called with `bind`'s values by name, plus `context` (the name of the parameter that wants
+    the context, or None) and each of `asks`. `description` is the docstring, maybe empty.
     """
 
     __slots__ = (
@@ -72,10 +69,8 @@ class Function:
         "_schema",
         "asks",
         "bind",
-        "callback",
         "context",
         "description",
-        "is_async",
         "name",
     )
 
@@ -90,9 +85,7 @@ class Function:
         asks: tuple[AskParameter, ...],
     ) -> None:
         """Use `inspect_function` instead."""
-        self.callback = callback
         self.name = signature.label
-        self.is_async = signature.is_async
         self.description = summary_of(callback)
         self.context = context
         self.asks = asks

@@ -24,7 +24,6 @@ MISSING: Final = msgspec.NODEFAULT
 _ARGS: Final = 0x04  # the CO_* flags of the inspect module
 _KWARGS: Final = 0x08
 _GENERATOR: Final = 0x20
-_COROUTINE: Final = 0x80
 _ASYNC_GENERATOR: Final = 0x200
 
 _CALL: Final = "__call__"
@@ -37,7 +36,6 @@ class Signature(msgspec.Struct, frozen=True, eq=False):
 
     `names` are its parameters in order; `types` has the ones with an annotation, strings
     resolved; `defaults` the ones with a default; `returns` is `MISSING` without an annotation.
-    `is_async` says that calling it gives a coroutine.
     """
 
     label: str
@@ -45,7 +43,6 @@ class Signature(msgspec.Struct, frozen=True, eq=False):
     types: Mapping[str, object]
     defaults: Mapping[str, object]
     returns: object
-    is_async: bool
 
 
 def read_signature(callback: Callable[..., object], *, fallback: type | None = None) -> Signature:
@@ -69,14 +66,7 @@ def read_signature(callback: Callable[..., object], *, fallback: type | None = N
     if function.__kwdefaults__:
         defaults.update(function.__kwdefaults__)
     types = _annotations(function, label, fallback)
-    return Signature(
-        label,
-        names,
-        types,
-        defaults,
-        types.get("return", MISSING),
-        bool(outer.__code__.co_flags & _COROUTINE),
-    )
+    return Signature(label, names, types, defaults, types.get("return", MISSING))
 
 
 def summary_of(callback: Callable[..., object]) -> str:

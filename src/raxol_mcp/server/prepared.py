@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from raxol_mcp.core.peers import Capability
 from raxol_mcp.core.questions import Question, approval
 from raxol_mcp.errors import ConfigurationError
+from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.callbacks import is_async
 from raxol_mcp.server.content import tool_payload
-from raxol_mcp.server.functions import ArgumentsInvalid, Function
+from raxol_mcp.server.functions import Function
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class PreparedTool:
         "_name",
         "_returns",
         "asks",
+        "bind",
         "in_thread",
         "key",
         "target",
@@ -54,7 +56,10 @@ class PreparedTool:
         self.key = (tool.kind.value, tool.name)
         self._input: Validator | None = None
         self._returns: Returns | None
+        # Checks arguments strictly; raises ArgumentsInvalid naming every bad one.
+        self.bind: Callable[[Mapping[str, object]], dict[str, object]] = self._checked
         if self._function is not None:
+            self.bind = self._function.bind  # itself, so that a call passes through one frame less
             self._returns = self._function.output
         else:
             from raxol_mcp.server.json_schema import compile_schema
@@ -79,10 +84,7 @@ class PreparedTool:
                     "no Context and no Ask parameter"
                 )
 
-    def bind(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Check the arguments strictly; raises ArgumentsInvalid naming every bad one."""
-        if self._function is not None:
-            return self._function.bind(arguments)
+    def _checked(self, arguments: Mapping[str, object]) -> dict[str, object]:
         assert self._input is not None, "a tool without a signature has a schema"
         problem = self._input.problems(arguments)
         if problem is not None:

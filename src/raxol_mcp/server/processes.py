@@ -39,7 +39,6 @@ from raxol_mcp.server.process_call import (
     ProcessCall,
     RemoteFailure,
     ended_by,
-    target_of,
 )
 from raxol_mcp.server.process_channel import Channel
 from raxol_mcp.server.process_messages import (
@@ -60,7 +59,7 @@ from raxol_mcp.server.process_worker import inside_worker
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Crashed", "Killed", "ProcessCall", "Processes", "RemoteFailure", "target_of"]
+__all__ = ["Crashed", "Killed", "ProcessCall", "Processes", "RemoteFailure"]
 
 _logger = logging.getLogger("raxol_mcp.processes")
 

@@ -256,10 +256,6 @@ class Registry:
         """Find a prompt by its exact name."""
         return self._prompts.items.get(name)
 
-    def completes(self) -> bool:
-        """Say whether there is any completion, which is when the capability is declared."""
-        return bool(self._completions)
-
     def completion(self, reference: Reference, target: str, argument: str) -> Completion | None:
         """Find what completes `argument` of a prompt (by name) or a template (as written)."""
         return self._completions.get((reference, target), {}).get(argument)

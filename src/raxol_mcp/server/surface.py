@@ -176,7 +176,7 @@ class Surface:
         kind, member = _LISTS[call.method.name]
         cursor = call.params.get("cursor")
         try:
-            after = 0 if cursor is None else place_of(kind, cursor)
+            after = place_of(kind, cursor)
             if kind is Kind.TOOLS and self._authorizer is not None:
                 items, next_cursor = await self._visible_tools(call, after)
             else:

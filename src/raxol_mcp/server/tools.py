@@ -24,7 +24,7 @@ from raxol_mcp.core.outcomes import (
 from raxol_mcp.core.payloads import tool_error
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.adapt import completed
-from raxol_mcp.server.arguments import copied
+from raxol_mcp.server.arguments import ArgumentsInvalid, copied
 from raxol_mcp.server.authorizer import (
     ALLOW,
     AskHuman,
@@ -36,7 +36,6 @@ from raxol_mcp.server.authorizer import (
 )
 from raxol_mcp.server.callbacks import CallbackFailed, CircuitOpen
 from raxol_mcp.server.context import Context
-from raxol_mcp.server.functions import ArgumentsInvalid
 from raxol_mcp.server.prepared import PreparedTool
 from raxol_mcp.server.rounds import InputRequired
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult, encode_result
@@ -207,7 +206,9 @@ class Tools:
 
     def _asked(self, call: Call, tool: Tool, value: InputRequired) -> Outcome:
         try:
-            return value.asked(subject_of(tool), max_bytes=self._runtime.core.limits.max_result_bytes)
+            return value.asked(
+                subject_of(tool), max_bytes=self._runtime.core.limits.max_result_bytes
+            )
         except ValueError as error:
             return self._failure(call, f"Error: {error}")
 

@@ -6,14 +6,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from raxol_mcp.wire.jsonrpc import JSONObject, RequestId
+    from raxol_mcp.wire.jsonrpc import JSONObject
 
 __all__ = [
     "HANDSHAKE_VERSIONS",
     "LATEST_HANDSHAKE",
     "LOG_LEVELS",
     "META_CLIENT_CAPABILITIES",
-    "META_CLIENT_INFO",
     "META_LOG_LEVEL",
     "META_SERVER_INFO",
     "META_SUBSCRIPTION_ID",
@@ -21,10 +20,8 @@ __all__ = [
     "STATELESS_VERSION",
     "STATELESS_VERSIONS",
     "EraName",
-    "era_of",
     "log_severity",
     "meta_of",
-    "progress_token",
 ]
 
 # Oldest first. MCP basic/lifecycle §Version Negotiation.
@@ -36,7 +33,6 @@ STATELESS_VERSIONS: Final = (STATELESS_VERSION,)
 # MCP 2026-07-28 basic §Per-request metadata.
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
-META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
@@ -62,32 +58,10 @@ class EraName(Enum):
     STATELESS = "stateless"
 
 
-def era_of(params: JSONObject | None) -> EraName:
-    """Name the era a request was written in.
-
-    Stateless when `params._meta` is an object that carries the protocol version key, whatever
-    its value: a bad value is then refused by that era's rules (MCP 2026-07-28 basic/versioning).
-    """
-    meta = meta_of(params)
-    return EraName.STATELESS if meta is not None and META_VERSION in meta else EraName.HANDSHAKE
-
-
 def meta_of(params: JSONObject | None) -> JSONObject | None:
     """Give `params._meta` when it is an object."""
     meta = params.get("_meta") if params is not None else None
     return meta if isinstance(meta, dict) else None
-
-
-def progress_token(params: JSONObject | None) -> RequestId | None:
-    """Give the progress token of a request, its type kept: 0 and "" are tokens, True is not.
-
-    MCP basic/utilities/progress: a string or an integer.
-    """
-    meta = meta_of(params)
-    token = meta.get("progressToken") if meta is not None else None
-    if isinstance(token, str) or (isinstance(token, int) and not isinstance(token, bool)):
-        return token
-    return None
 
 
 def log_severity(level: object) -> int | None:

@@ -25,8 +25,13 @@ class UnencodableResult(ValueError):
     """A value that strict JSON cannot carry. The message says why, and holds no part of it."""
 
 
-def encode_result(payload: object, *, max_bytes: int) -> msgspec.Raw:
+def encode_result(
+    payload: object, *, max_bytes: int, foreign: object = msgspec.UNSET
+) -> msgspec.Raw:
     """Encode a result, at most `max_bytes` long; later `encode` copies it as it is.
+
+    `foreign` is the part of it that user code made, where the rest is known to be plain: only
+    that is then looked through for what would be lost. By default all of it.
 
     Takes JSON values and what msgspec encodes: tuples, sets, bytes (base64), dates, dataclasses,
     Structs. Raises `UnencodableResult` for NaN and infinities (msgspec alone would write null),
@@ -37,7 +42,7 @@ def encode_result(payload: object, *, max_bytes: int) -> msgspec.Raw:
     written = to_json(payload)
     if len(written) > max_bytes:
         raise UnencodableResult(f"{len(written)} bytes are more than the {max_bytes} allowed")
-    _refuse_loss(payload)
+    _refuse_loss(payload if foreign is msgspec.UNSET else foreign)
     return msgspec.Raw(written)
 
 
@@ -70,13 +75,18 @@ def _refuse_loss(payload: object) -> None:
     """
     pending = [payload]
     for value in pending:  # grows while it is walked
-        if type(value) in _PLAIN:
-            continue
-        if type(value) is dict:
-            _refuse_names(value)
-            pending.extend(value.values())
-        elif type(value) is list or type(value) is tuple:
+        kind = type(value)
+        if kind is dict:
+            for name, item in value.items():
+                if not isinstance(name, str):
+                    # The encoder would write 1 and "1" as the same member, twice.
+                    raise UnencodableResult(f"a dict has a name of type {type(name).__name__}")
+                if type(item) is not str:  # what most members are
+                    pending.append(item)
+        elif kind is list or kind is tuple:
             pending.extend(value)
+        elif kind in _PLAIN:
+            continue
         elif isinstance(value, float):
             if not isfinite(value):
                 raise UnencodableResult(f"{value} is not a JSON number")
@@ -85,13 +95,6 @@ def _refuse_loss(payload: object) -> None:
                 raise UnencodableResult("an integer does not fit in 64 bits")
         else:
             pending.append(_plainer(value))
-
-
-def _refuse_names(value: dict[str, object]) -> None:
-    # The encoder would write 1 and "1" as the same member, twice.
-    for name in value:
-        if not isinstance(name, str):
-            raise UnencodableResult(f"a dict has a name of type {type(name).__name__}")
 
 
 def _plainer(value: object) -> object:

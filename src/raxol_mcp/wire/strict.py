@@ -95,7 +95,9 @@ def parse(text: bytes, *, max_depth: int) -> object:
     except RecursionError:
         # Only where `max_depth` is set above what the interpreter's stack has left.
         raise TooDeep("nested too deep for this interpreter") from None
-    if _BACKSLASH in text:
+    if rewritten == text:
+        distinct = True  # all that was read is in the value, or it would be missing here
+    elif _BACKSLASH in text:
         distinct = _delimiters(text) == _delimiters(rewritten)
     else:  # no string holds a quote, so neither text escapes one
         distinct = text.count(b'"') == rewritten.count(b'"')

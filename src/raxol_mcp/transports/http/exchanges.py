@@ -249,7 +249,7 @@ class Exchange:
     async def bring(self, receive: Receive) -> StreamEnd:
         """Bring the answer to the client, after `wait`; say how that ended."""
         if self.answer is not None:
-            return await self._bring_json(self.answer)
+            return await self.bring_json()
         channel, stream = self.channel, self._stream
         if channel is None or stream is None:
             await say(_UNANSWERED, self._send)
@@ -264,7 +264,10 @@ class Exchange:
         if self.channel is None or self.channel.log is None:
             self._state = _State.ENDED
 
-    async def _bring_json(self, answer: Outgoing) -> StreamEnd:
+    async def bring_json(self) -> StreamEnd:
+        """Bring the one answer that came first."""
+        answer = self.answer
+        assert answer is not None, "`wait` has ended without the client having left"
         body = line_of(answer)
         send, writing = self._send, self._waits.writing
         task = asyncio.current_task()

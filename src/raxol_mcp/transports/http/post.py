@@ -172,7 +172,9 @@ class Posts:
             self._closed(exchange)
             exchange.left()
             self._server.gone(connection)
-        note(end or await exchange.bring(asked.receive))
+        if end is None:
+            end = await exchange.bring_json()
+        note(end)
 
     def _receive(self, connection: object, message: Request, exchange: Exchange) -> None:
         """Hand a request over. A bug behind the port costs that request, not the connection."""
