@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 CODE   := src tests tools $(wildcard examples benchmarks)
 STEPS  ?= 100000
 
-.PHONY: help demo test fmt lint types walk mutants cover bench slow ci clean
+.PHONY: help demo test fmt lint types walk mutants cover conformance bench slow ci clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
@@ -38,10 +38,14 @@ mutants: $(READY) ## each planted bug must be found by a test
 cover: $(READY) ## 92 % of all branches, and 100 % of wire/ and core/ from their own tests
 	$(PY) -m coverage run -m pytest -q -m "not slow" && $(PY) -m coverage report && $(PY) tools/cover_own.py
 
+conformance: $(READY) ## the official conformance harness, pinned, against examples/everything_server.py
+	@if command -v npm >/dev/null; then tools/run_conformance.sh; \
+	else echo "conformance: skipped, because npm is not installed"; fi
+
 bench: $(READY) ## what a call costs
 	for program in benchmarks/*.py; do $(PY) $$program || exit 1; done
 
-ci: lint types test slow cover walk ## all that a change has to pass
+ci: lint types test slow cover walk conformance ## all that a change has to pass
 
 clean: ## remove everything that was made here, .venv too
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

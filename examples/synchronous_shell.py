@@ -79,7 +79,7 @@ class Shell:
     def _work(self, effect: StartWorker) -> Outcome:
         call = effect.call
         tool = self._tools.get(call.name)
-        if not call.is_tool or tool is None:
+        if not call.method.is_tool or tool is None:
             return Refused(METHOD_NOT_FOUND, f"there is no {call.name or call.method.name}")
         if effect.job is Job.AUTHORIZE_THEN_RUN and call.name in self._dangerous:
             return Asked((approval(f"Run {call.name}?", call.name),))

@@ -21,6 +21,8 @@ def recorded() -> dict[str, set[str]]:
                     func=ast.Attribute(attr="record"), args=[ast.Constant(str(event))], keywords=ks
                 ):
                     found.setdefault(event, set()).update(str(k.arg) for k in ks)
+                case _:
+                    pass
     return found
 
 

@@ -32,7 +32,8 @@ Measured = dict[str, float]
 
 def command(side: str, *arguments: object) -> list[str]:
     """Return the command that starts the server of a side."""
-    return [sys.executable, str(_SERVERS / f"{side}.py"), *map(str, arguments)]
+    # -P: nothing is imported from the folder of the servers; one of them is called `http`.
+    return [sys.executable, "-P", str(_SERVERS / f"{side}.py"), *map(str, arguments)]
 
 
 def machine() -> str:

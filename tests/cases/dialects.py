@@ -10,12 +10,14 @@ from typing import Final, cast
 import pytest
 
 from tests.cases.fixture_server import Knobs
+from tests.cases.http_peers import HttpPeer
 from tests.cases.peers import MemoryPeer, Message, Peer, StdioPeer
 
 __all__ = [
     "ASKABLE",
     "BOTH_ERAS",
-    "BOTH_WIRES",
+    "EVERY_WIRE",
+    "HTTP",
     "LEGACY",
     "MEMORY",
     "MODERN",
@@ -230,12 +232,13 @@ class Wire:
 
 MEMORY: Final = Wire("memory", MemoryPeer.run)
 STDIO: Final = Wire("stdio", StdioPeer.run)
-BOTH_WIRES: Final = (MEMORY, STDIO)
+HTTP: Final = Wire("http", HttpPeer.run)
+EVERY_WIRE: Final = (MEMORY, STDIO, HTTP)
 
 
 def case(
     *,
-    wires: Sequence[Wire] = BOTH_WIRES,
+    wires: Sequence[Wire] = EVERY_WIRE,
     eras: Sequence[Dialect] = BOTH_ERAS,
     knobs: Knobs | None = None,
 ) -> Callable[[Scenario], Callable[[Wire, Dialect], None]]:

@@ -12,7 +12,6 @@ from typing import Final, cast
 import pytest
 
 from tests.cases.dialects import (
-    BOTH_WIRES,
     LEGACY,
     MODERN,
     STDIO,
@@ -76,7 +75,7 @@ def test_a_greeting_without_a_version_is_refused() -> None:
     STDIO.run(greets, Knobs())
 
 
-@pytest.mark.parametrize("wire", BOTH_WIRES, ids=lambda wire: wire.name)
+@pytest.mark.parametrize("wire", [MEMORY, STDIO], ids=lambda wire: wire.name)
 def test_nothing_runs_before_an_era_is_agreed_on(wire: Wire) -> None:
     """BC-053. MCP 2025-11-25 basic/lifecycle: initialize comes first; 2026-07-28: -32602."""
 

@@ -23,6 +23,7 @@ class Port(FakePort):
         self.on_receive = self.acts
         self._mode = mode
         self._stopping_hangs = False
+        self._child = 0
 
     def acts(self, message: Incoming) -> bool:
         if isinstance(message, Request) and message.method == "work":
@@ -60,6 +61,21 @@ class Port(FakePort):
         self._stopping_hangs = True
 
     hangs_long = hangs
+
+    def forks(self) -> None:
+        """Fork at the first request, and let the child come back here; wait for it at the next."""
+        if self._child:
+            _, status = os.waitpid(self._child, 0)
+            sys.stderr.write(f"CHILD ENDED {status}\n")
+        else:
+            self._child = os.fork()
+
+    def forks_long(self) -> None:
+        self._child = os.fork()
+        if self._child == 0:
+            time.sleep(60.0)
+            os._exit(0)
+        sys.stderr.write(f"{self._child}\n")
 
 
 def main(mode: str) -> int:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -211,6 +212,100 @@ def test_restore_gives_the_blocking_mode_back(pipes: Pipes) -> None:
     claim.restore()
     assert os.get_blocking(pipes.server_in)
     assert not os.get_blocking(pipes.server_out)
+
+
+# Processes that are forked
+
+
+def ended_well(pid: int) -> bool:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@contextmanager
+def forked() -> Iterator[int]:
+    """Fork; the block is run by both, and the child ends with it: well, unless it raises."""
+    with warnings.catch_warnings():
+        # Python 3.12 and later, when other tests have left threads: the child touches no lock.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    try:
+        yield pid
+    except BaseException:
+        if pid == 0:
+            os._exit(1)
+        raise
+    if pid == 0:
+        os._exit(0)
+
+
+@pytest.mark.parametrize("reopened", [True, False])
+def test_a_forked_process_has_nothing_of_the_peer(
+    pipes: Pipes, monkeypatch: pytest.MonkeyPatch, reopened: bool
+) -> None:
+    """Close-on-exec is no help: there is no exec."""
+    if not reopened:
+        monkeypatch.setattr(sys, "platform", "other")
+    os.write(pipes.to_server, b"message")
+    with standard(pipes.server_in, pipes.server_out, pipes.server_err):
+        claim = Claim()
+        output = Output(claim.stdout_fd)
+        with forked() as pid:
+            if pid == 0:
+                assert os.read(claim.stdin_fd, 9) == b""
+                os.write(claim.stdout_fd, b"CHILD ")
+                output.write([b"OUTPUT"])
+                output.close()
+                claim.restore()
+        assert ended_well(pid)
+        assert os.read(claim.stdin_fd, 9) == b"message"
+        output.write([b"answer"])
+        output.close()
+        claim.restore()
+    assert pipes.stdout == b"answer"
+    assert pipes.stderr == b"CHILD OUTPUT"
+
+
+def test_a_forked_process_has_nothing_of_a_peer_at_a_socket() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        claim = Claim(ours.fileno(), ours.fileno())
+        output = Output(claim.stdout_fd)
+        with forked() as pid:
+            if pid == 0:
+                with pytest.raises(OSError, match="non-socket"):
+                    output.write([b"NOISE"])
+        assert ended_well(pid)
+        output.write([b"answer"])
+        assert theirs.recv(100) == b"answer"
+        output.close()
+        claim.restore()
+
+
+def test_after_the_end_a_forked_process_keeps_what_it_has(pipes: Pipes) -> None:
+    """The numbers of the duplicates are others' by then."""
+    claim = Claim(pipes.server_in, pipes.server_out)
+    output = Output(claim.stdout_fd)
+    numbers = (claim.stdin_fd, claim.stdout_fd, output.fd)
+    output.close()
+    claim.restore()
+    taken = [os.dup2(pipes.server_out, number) for number in numbers]
+    with forked() as pid:
+        if pid == 0:
+            for number in taken:
+                os.write(number, b"x")
+    for number in taken:
+        os.close(number)
+    assert ended_well(pid)
+    assert pipes.stdout == b"xxx"
+
+
+def test_in_a_forked_process_the_owner_of_the_claim_is_told(pipes: Pipes) -> None:
+    claim = Claim(pipes.server_in, pipes.server_out)
+    claim.left = lambda: os._exit(7)
+    with forked() as pid:
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    claim.restore()
 
 
 # Output

@@ -138,3 +138,34 @@ def test_the_second_signal_ends_it_at_once() -> None:
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT) in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+
+
+def test_a_forked_child_that_comes_back_is_ended_and_says_nothing_to_the_client() -> None:
+    """It answered as well, and took the parent's pipe out of the event loop they share."""
+    with program("forks") as process:
+        ask(process, request(1, "work"))
+        assert next_line(process) == result(1, {})
+        ask(process, request(2, "work"), request(3))
+        code, messages, err = finish(process)
+    assert (code, messages) == (0, [result(2, {}), result(3, {})])
+    assert "a forked process came back to the server and is ended" in err
+    assert "CHILD ENDED 0" in err
+
+
+def test_a_forked_child_does_not_keep_the_clients_pipe_open() -> None:
+    """A client waits for the end of its pipe; a child may live on."""
+    with program("forks_long") as process:
+        ask(process, request(1, "work"))
+        assert next_line(process) == result(1, {})
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.close()
+        assert process.wait(TIMEOUT) == 0
+        assert process.stderr.readline() == b"BANNER\n"
+        child = int(process.stderr.readline())
+        os.set_blocking(process.stdout.fileno(), False)
+        try:
+            assert os.read(process.stdout.fileno(), 1) == b""
+        finally:
+            os.kill(child, signal.SIGKILL)

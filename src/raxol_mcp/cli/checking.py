@@ -5,15 +5,12 @@ Judges and describes; prints nothing. No tool and no authorizer is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
+from raxol_mcp.cli.network import Network
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.deployment import (
-    enforce_authorization,
-    enforce_read_authorization,
-    environment,
-)
+from raxol_mcp.server.deployment import environment
 from raxol_mcp.server.prepared import PreparedTool
 
 if TYPE_CHECKING:
@@ -38,8 +35,8 @@ class Report(TypedDict):
 
     `authorizer` is "configured" (somebody chose it), "default" (there is one, but nobody said
     that they chose it) or "none". `refusals` are the reasons why the server does not start or a
-    tool cannot be served; `network_refusals` those why no network transport would serve it in
-    this `environment`.
+    tool cannot be served; `network_refusals` those why it would not be served over HTTP, with
+    the same options and in this `environment`.
     """
 
     name: str
@@ -54,8 +51,8 @@ class Report(TypedDict):
     network_refusals: list[str]
 
 
-def report_of(server: Server) -> Report:
-    """Look at a server that has not started."""
+def report_of(server: Server, network: Network | None = None) -> Report:
+    """Look at a server that has not started; `network` is how it would be served over HTTP."""
     registry = server.registry
     guarded = server.authorizer is not None
     refusals = server.refusals()
@@ -74,10 +71,7 @@ def report_of(server: Server) -> Report:
         "resource_templates": [template.uri_template for template in registry.templates()],
         "prompts": [prompt.name for prompt in registry.prompts()],
         "refusals": refusals,
-        "network_refusals": [
-            *_refusal(enforce_authorization, server.authorization_configured()),
-            *_refusal(enforce_read_authorization, server.read_authorization_configured()),
-        ],
+        "network_refusals": (network or Network()).refusals(server),
     }
 
 
@@ -104,14 +98,6 @@ def _tool(tool: Tool, guarded: bool, refusals: list[str]) -> ToolReport:
         "isolation": isolation,
         "asks": asks,
     }
-
-
-def _refusal(gate: Callable[[bool], None], configured: bool) -> list[str]:
-    try:
-        gate(configured)
-    except ConfigurationError as error:
-        return [str(error)]
-    return []
 
 
 _AUTHORIZERS = {

@@ -1,7 +1,7 @@
 """The commands of `raxol-mcp`: what they take, what they print, and their exit codes.
 
 Errors are one sentence on stderr that says what to do. `serve` writes nothing but messages of
-the protocol to stdout; every other command prints its result there.
+the protocol to stdout, over HTTP nothing at all; every other command prints its result there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import click
 
 from raxol_mcp.cli.ending import end_process
 from raxol_mcp.cli.guards import guard_options
+from raxol_mcp.cli.network import network_options
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.version import VERSION
 
 if TYPE_CHECKING:
     from raxol_mcp.cli.guards import Guards
+    from raxol_mcp.cli.network import Network
     from raxol_mcp.cli.serving import EndProcess
 
 __all__ = ["INTERRUPTED", "OK", "REFUSED", "USAGE", "command_line", "main"]
@@ -85,13 +87,14 @@ def command_line(context: click.Context) -> int | None:
 
 @command_line.command(
     "serve",
-    help=f"""Serve MODULE:SERVER over stdin and stdout, until stdin ends.
+    help=f"""Serve MODULE:SERVER over stdin and stdout, until stdin ends; or over HTTP.
 
     {_TARGET_HELP}
     """,
 )
 @click.argument("target", metavar="MODULE[:SERVER]")
 @guard_options
+@network_options
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -99,14 +102,18 @@ def command_line(context: click.Context) -> int | None:
 )
 @click.pass_obj
 def _serve(
-    end_process: EndProcess | None, target: str, guards: Guards, log_level: str | None
+    end_process: EndProcess | None,
+    target: str,
+    guards: Guards,
+    network: Network,
+    log_level: str | None,
 ) -> int:
-    """Serve a server over stdio; see the help text."""
+    """Serve a server over stdio or HTTP; see the help text."""
     from raxol_mcp.transports.descriptors import Claim
 
     # Before anything of the user's is imported: what that prints must not reach the client.
     # Nothing is put back afterwards, because exit functions may print as well.
-    claim = Claim()
+    claim = None if network.http else Claim()
     from raxol_mcp.cli import serving
     from raxol_mcp.cli.loading import load_server
 
@@ -116,6 +123,8 @@ def _serve(
     # Changes nothing when the user's code has set logging up.
     logging.basicConfig(format=_LOG_FORMAT)
     guards.apply(server)
+    if claim is None:
+        return serving.serve_network(server, network, end_process=end_process)
     if os.isatty(claim.stdin_fd):
         click.echo(
             f"raxol-mcp: serving {server.name} over stdio, and this terminal is its client: "
@@ -132,13 +141,14 @@ def _serve(
     {_TARGET_HELP}
 
     Nothing is started and no tool is called. The exit code is 1 when the server would refuse to
-    start. What a network transport would refuse is told, and does not count.
+    start. What a network transport would refuse is told, and counts with --http.
     """,
 )
 @click.argument("target", metavar="MODULE[:SERVER]")
 @guard_options
+@network_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-def _check(target: str, guards: Guards, as_json: bool) -> int:
+def _check(target: str, guards: Guards, network: Network, as_json: bool) -> int:
     """Report on a server; see the help text."""
     from raxol_mcp.transports.descriptors import Claim
 
@@ -150,7 +160,7 @@ def _check(target: str, guards: Guards, as_json: bool) -> int:
         logging.basicConfig(format=_LOG_FORMAT)
         server = load_server(target)
         guards.apply(server)
-        report = report_of(server)
+        report = report_of(server, network)
     finally:
         claim.restore()
     if as_json:
@@ -159,7 +169,8 @@ def _check(target: str, guards: Guards, as_json: bool) -> int:
         click.echo(json.dumps(report, indent=2))
     else:
         click.echo(described(report), nl=False)
-    return REFUSED if report["refusals"] else OK
+    refused = report["refusals"] or (network.http and report["network_refusals"])
+    return REFUSED if refused else OK
 
 
 @command_line.command("version")

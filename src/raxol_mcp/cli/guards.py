@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from raxol_mcp.server.app import Server
     from raxol_mcp.server.authorizer import Authorizer
 
-__all__ = ["Guards", "guard_options"]
+__all__ = ["Guards", "guard_options", "names_in"]
 
 _logger = logging.getLogger("raxol_mcp.cli")
 
@@ -50,7 +50,7 @@ class Guards(Value, frozen=True, kw_only=True):
             named = [_option(name) for name in group if getattr(self, name)]
             if len(named) > 1:
                 raise click.UsageError(f"{' and '.join(named)} exclude each other: name one")
-        for name in _names(self.allow_reads):
+        for name in names_in(self.allow_reads):
             if name not in (reads := _reads()):
                 raise click.UsageError(
                     f"--allow-reads names {name!r}, which is none of {', '.join(reads)}"
@@ -74,7 +74,7 @@ class Guards(Value, frozen=True, kw_only=True):
         from raxol_mcp.server.authorizer import allow_all, allowlist
 
         if self.allow_tools:
-            names = _names(self.allow_tools)
+            names = names_in(self.allow_tools)
             for name in names:
                 if server.registry.tool(name) is None:
                     _logger.warning("--allow-tools names %r, and there is no such tool yet", name)
@@ -88,7 +88,7 @@ class Guards(Value, frozen=True, kw_only=True):
         from raxol_mcp.server.authorizer import allowlist
 
         if self.allow_reads:
-            return allowlist(_names(self.allow_reads))
+            return allowlist(names_in(self.allow_reads))
         return None if self.read_authorizer is None else load_authorizer(self.read_authorizer)
 
 
@@ -167,5 +167,6 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _names(texts: Iterable[str]) -> list[str]:
+def names_in(texts: Iterable[str]) -> list[str]:
+    """List the names of an option that may be repeated and may hold several, with commas."""
     return [name for text in texts for part in text.split(",") if (name := part.strip())]

@@ -1,4 +1,6 @@
-"""Serves one server over two descriptors, for a process that has nothing else to do, and ends it.
+"""Serves one server, for a process that has nothing else to do, and ends it.
+
+Over two descriptors, or over HTTP.
 
 Decides how patient the end is, and what exit code each end deserves. The order in which a
 connection ends is the transport's.
@@ -13,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.cli.loading import blame
@@ -21,9 +24,10 @@ from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.transports.stdio import Ended, serve_stdio
 
 if TYPE_CHECKING:
+    from raxol_mcp.cli.network import Network
     from raxol_mcp.server.app import Server
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "EndProcess", "serve"]
+__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "EndProcess", "serve", "serve_network"]
 
 _logger = logging.getLogger("raxol_mcp.cli")
 
@@ -62,24 +66,78 @@ def serve(
 
     A failure of the user's code is told in one sentence on stderr; one of ours is raised.
     """
-    try:
-        return asyncio.run(_serve(server, stdin_fd, stdout_fd, end_process or _no_end))
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
-
-async def _serve(server: Server, stdin_fd: int, stdout_fd: int, end_process: EndProcess) -> int:
-    code = FAILED
-    try:
+    async def served(port: _Served) -> int:
         ended = await serve_stdio(
-            _Served(server, end_process),
-            stdin_fd=stdin_fd,
-            stdout_fd=stdout_fd,
-            exit_timeout=_SIGNAL_TIMEOUT,
+            port, stdin_fd=stdin_fd, stdout_fd=stdout_fd, exit_timeout=_SIGNAL_TIMEOUT
         )
         code = _CODES.get(ended, FAILED)
         if code == FAILED:
             _logger.error("serving ended: %s", ended.value)
+        return code
+
+    return _run(server, served, end_process or _no_end, None)
+
+
+def serve_network(
+    server: Server, network: Network, *, end_process: EndProcess | None = None
+) -> int:
+    """Serve over HTTP until a signal comes; return the exit code. See `serve`.
+
+    The address is told on stderr when it can be used. uvloop is the event loop where it is
+    installed.
+    """
+    from raxol_mcp.cli.network import HOST, PATH, PORT
+    from raxol_mcp.transports.http.serving import serve_http
+
+    refusals = network.refusals(server)
+    if refusals:
+        raise ConfigurationError("; ".join(refusals))
+
+    def ready(url: str) -> None:
+        sys.stderr.write(f"raxol-mcp: serving {server.name} at {url}\n")
+        sys.stderr.flush()
+
+    async def served(port: _Served) -> int:
+        port.patience = _AFTER_DRAIN  # serving ends with the drain time, whatever ended it
+        number = await serve_http(
+            port,
+            host=network.host or HOST,
+            port=PORT if network.port is None else network.port,
+            path=PATH if network.path is None else network.path,
+            authenticator=network.authenticator(),
+            allow_unauthenticated=network.allow_unauthenticated,
+            allowed_hosts=network.hosts,
+            allowed_origins=network.origins,
+            exit_timeout=_SIGNAL_TIMEOUT,
+            ready=ready,
+        )
+        return FAILED if number is None else 128 + number
+
+    return _run(server, served, end_process or _no_end, _uvloop())
+
+
+def _run(
+    server: Server,
+    served: Callable[[_Served], Coroutine[object, object, int]],
+    end_process: EndProcess,
+    new_loop: Callable[[], asyncio.AbstractEventLoop] | None,
+) -> int:
+    try:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(_told(server, served, end_process))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+async def _told(
+    server: Server,
+    served: Callable[[_Served], Coroutine[object, object, int]],
+    end_process: EndProcess,
+) -> int:
+    code = FAILED
+    try:
+        code = await served(_Served(server, end_process))
         return code
     except ConfigurationError:
         raise
@@ -94,6 +152,15 @@ async def _serve(server: Server, stdin_fd: int, stdout_fd: int, end_process: End
         end_process(_EXIT_TIMEOUT, code)
 
 
+def _uvloop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        # By name: it is not there where the sources are checked.
+        new_loop: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
+    return new_loop
+
+
 def _no_end(seconds: float, code: int) -> None:
     """Leave the process to its owner."""
 
@@ -104,7 +171,7 @@ class _Served:
     def __init__(self, server: Server, end_process: EndProcess) -> None:
         self._server = server
         self._end_process = end_process
-        self._patience = _AFTER_SIGNAL
+        self.patience = _AFTER_SIGNAL
         self.max_message_bytes = server.max_message_bytes
         self.max_depth = server.max_depth
         self.start = server.start
@@ -112,11 +179,13 @@ class _Served:
         self.receive = server.receive
         self.outstanding = server.outstanding
         self.gone = server.gone
+        self.refusals_for_network = server.refusals_for_network
+        self.input_schema = server.input_schema
 
     def input_ended(self, connection: Hashable) -> None:
-        self._patience = _AFTER_DRAIN
+        self.patience = _AFTER_DRAIN
         self._server.input_ended(connection)
 
     async def stop(self) -> None:
         self._end_process(_STOP_TIMEOUT, FAILED)
-        await self._server.stop(within=self._patience)
+        await self._server.stop(within=self.patience)

@@ -13,7 +13,14 @@ from raxol_mcp.core.peers import Peer
 from raxol_mcp.wire.jsonrpc import JSONObject, Notification
 from raxol_mcp.wire.meta import META_SUBSCRIPTION_ID
 
-__all__ = ["LISTEN_FIELDS", "RESOURCE_UPDATED", "listeners", "stamped", "wants_broadcast"]
+__all__ = [
+    "LISTEN_FIELDS",
+    "RESOURCE_UPDATED",
+    "listeners",
+    "only_a_hint",
+    "stamped",
+    "wants_broadcast",
+]
 
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
 # Field of a listen filter -> the notification it asks for.
@@ -61,3 +68,11 @@ def stamped(call: Call, method: str, params: JSONObject) -> Notification:
     return Notification(
         method, {"_meta": whole, **{k: v for k, v in params.items() if k != "_meta"}}
     )
+
+
+def only_a_hint(notification: Notification) -> bool:
+    """Say whether a notification tells to look again, and nothing else.
+
+    While one waits to be sent, another that equals it says nothing new.
+    """
+    return notification.method == RESOURCE_UPDATED or notification.method.endswith("/list_changed")

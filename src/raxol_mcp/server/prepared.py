@@ -37,10 +37,12 @@ class PreparedTool:
 
     __slots__ = (
         "_callback",
+        "_encoded",
         "_function",
         "_input",
         "_name",
         "_returns",
+        "_subject",
         "asks",
         "bind",
         "in_thread",
@@ -53,6 +55,8 @@ class PreparedTool:
         self._function = function if isinstance(function, Function) else None
         self._callback = tool.callback
         self._name = tool.name
+        self._encoded = tool.encoded
+        self._subject: str | None = None
         self.key = (tool.kind.value, tool.name)
         self._input: Validator | None = None
         self._returns: Returns | None
@@ -83,6 +87,20 @@ class PreparedTool:
                     f"tool {tool.name!r} runs in a process: it takes plain arguments only, "
                     "no Context and no Ask parameter"
                 )
+
+    @property
+    def subject(self) -> str:
+        """Name what a human is asked about: a tool that was replaced meanwhile has another name.
+
+        A digest of the definition as clients see it, so that it can travel in a `requestState`.
+        """
+        subject = self._subject
+        if subject is None:  # made once: every parked call keeps it
+            import hashlib  # only where somebody is asked
+
+            digest = hashlib.sha256(bytes(self._encoded)).hexdigest()
+            subject = self._subject = digest[:32]
+        return subject
 
     def _checked(self, arguments: Mapping[str, object]) -> dict[str, object]:
         assert self._input is not None, "a tool without a signature has a schema"

@@ -105,10 +105,12 @@ class Tools:
         tool = self._registry.tool(call.name)
         if tool is None:
             return await self._unknown(call)
-        if job is RUN and call.subject is not None and call.subject != subject_of(tool):
-            return self._failure(call, "Error: the tool was replaced while its call was waiting")
         try:
             prepared = self._prepare(tool)
+            if job is RUN and call.subject is not None and call.subject != prepared.subject:
+                return self._failure(
+                    call, "Error: the tool was replaced while its call was waiting"
+                )
             arguments = prepared.bind(copied(call.arguments))
             questions = () if job is RUN else prepared.questions(arguments, prompt)
         except ArgumentsInvalid as error:
@@ -117,7 +119,7 @@ class Tools:
             _logger.error("tool %r cannot be served: %s", call.name, error)
             return self._failure(call, "Error: the tool's definition cannot be served")
         if questions:
-            return Asked(questions, subject_of(tool))
+            return Asked(questions, prepared.subject)
         return await self._run(call, tool, prepared, arguments)
 
     async def _decision(self, call: Call) -> Decision:
@@ -180,7 +182,7 @@ class Tools:
                     key, call, tool.fault, prepared.target, call.arguments
                 )
                 assert isinstance(payload, dict), "what process_entry returns"
-                return self._complete(call, payload)
+                return self._complete(call, payload, payload)
             work = prepared.work(arguments, lambda: Context(call, runtime, self.lifespan))
             value = await self._callbacks.run(
                 key, call, tool.fault, work, in_thread=prepared.in_thread
@@ -196,28 +198,32 @@ class Tools:
                 return self._failure(
                     call, "Error: a tool with an Ask parameter must not return InputRequired"
                 )
-            return self._asked(call, tool, value)
+            return self._asked(call, prepared, value)
         try:
-            return self._complete(call, prepared.payload(value))
+            payload = prepared.payload(value)
+            # What is around a text is of our own making.
+            foreign = value if type(value) is str else payload
+            return self._complete(call, payload, foreign)
         except (ValueError, TypeError) as error:
             # Of our own making, about the shape of the value: names types and members only.
             _logger.error("tool %r returned what it must not: %s", tool.name, error)
             return self._failure(call, f"Error: the tool's result is not valid: {error}")
 
-    def _asked(self, call: Call, tool: Tool, value: InputRequired) -> Outcome:
+    def _asked(self, call: Call, prepared: PreparedTool, value: InputRequired) -> Outcome:
         try:
             return value.asked(
-                subject_of(tool), max_bytes=self._runtime.core.limits.max_result_bytes
+                prepared.subject, max_bytes=self._runtime.core.limits.max_result_bytes
             )
         except ValueError as error:
             return self._failure(call, f"Error: {error}")
 
-    def _complete(self, call: Call, payload: JSONObject) -> Outcome:
+    def _complete(self, call: Call, payload: JSONObject, foreign: object) -> Outcome:
         failed = payload.get("isError") is True
         try:
             raw = encode_result(
                 completed(call, payload),
                 max_bytes=self._runtime.core.limits.max_result_bytes,
+                foreign=foreign,
             )
         except UnencodableResult as error:
             return self._failure(call, f"Error: the tool's result cannot be sent: {error}")
@@ -232,13 +238,3 @@ class Tools:
         except UnencodableResult:
             return Failed("Error: the tool's message cannot be sent")
         return Returned(payload, failed=True)
-
-
-def subject_of(tool: Tool) -> str:
-    """Name what a human is asked about: a tool that was replaced meanwhile has another name.
-
-    A digest of the definition as clients see it, so that it can travel in a `requestState`.
-    """
-    import hashlib  # only where somebody is asked
-
-    return hashlib.sha256(bytes(tool.encoded)).hexdigest()[:32]

@@ -1,7 +1,8 @@
 """The seam between a server and its transports: what each side may ask of the other.
 
-Two protocols and no code. The server gives a transport a `ServerPort`; the transport gives the
+Protocols and no code. The server gives a transport a `ServerPort`; the transport gives the
 server one `Sink` per connection. `raxol_mcp.transports.memory` is the shortest example of both.
+`NetworkPort` and `Authenticator` are for a transport that strangers can reach.
 
 A transport owes the server, for every connection:
 

@@ -5,6 +5,9 @@ would all write into the protocol (MCP 2026-07-28 basic/transports/stdio: a serv
 anything to stdout that is not a message). So the pair is duplicated to private descriptors that
 no child inherits, and what everybody else knows as 0 and 1 becomes the null device and stderr.
 
+A process that is forked without an exec inherits all of it, close-on-exec or not: there the pair
+is replaced at once, so that one process alone speaks to the peer.
+
 This module moves and opens descriptors; it reads nothing and knows no message.
 """
 
@@ -14,9 +17,10 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from raxol_mcp.errors import ConfigurationError
 
@@ -42,6 +46,8 @@ class Claim:
     `stdin_fd` and `stdout_fd`, keeps even what is printed by an import away from the peer. A
     program that ends after serving need not restore. Raises `ConfigurationError` when one of the
     two is not open.
+
+    `left` is called in a process that was forked off, after the pair has been replaced there.
     """
 
     def __init__(self, stdin_fd: int = _STDIN, stdout_fd: int = _STDOUT) -> None:
@@ -54,6 +60,8 @@ class Claim:
         self._blocking = (os.get_blocking(self.stdin_fd), os.get_blocking(self.stdout_fd))
         self._line_buffering: bool | None = None
         self._restored = False
+        self.left: Callable[[], None] = _nothing
+        _HELD.add(self)
         if stdin_fd == _STDIN:
             _point(_STDIN, None)
         if stdout_fd == _STDOUT:
@@ -73,6 +81,7 @@ class Claim:
         if self._restored:
             return
         self._restored = True
+        _HELD.discard(self)
         self.restore_blocking()
         stdin_fd, stdout_fd = self._given
         if stdin_fd == _STDIN:
@@ -84,21 +93,24 @@ class Claim:
         os.close(self.stdin_fd)
         os.close(self.stdout_fd)
 
+    def leave(self) -> None:
+        """Let go of the peer, in a process that was forked from the one that serves it.
+
+        Reading finds the end at once and writing goes where prints go. Nothing is closed: the
+        numbers stay taken, and what the parent's event loop watches is watched on.
+        """
+        _point(self.stdin_fd, None)
+        _point(self.stdout_fd, _aside(self.stdout_fd))
+        self._blocking = (os.get_blocking(self.stdin_fd), os.get_blocking(self.stdout_fd))
+        self.left()
+
     def _divert_stdout(self) -> None:
-        _point(_STDOUT, None if self._stderr_is_protocol() else _STDERR)
+        _point(_STDOUT, _aside(self.stdout_fd))
         if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.closed:
             self._line_buffering = sys.stdout.line_buffering
         # Flushed after the move: a banner printed before this point is not a message. By the
         # line from here on, because a pipe made it block-buffered and a log is read live.
         self._rebuffer(True)
-
-    def _stderr_is_protocol(self) -> bool:
-        """Whether the launcher sent stderr down the same pipe (`2>&1`)."""
-        try:
-            ours, theirs = os.fstat(self.stdout_fd), os.fstat(_STDERR)
-        except OSError:
-            return True  # stderr is closed: there is no other place than the null device
-        return os.path.samestat(ours, theirs) and not os.isatty(self.stdout_fd)
 
     @staticmethod
     def _rebuffer(line_buffering: bool | None) -> None:
@@ -140,6 +152,12 @@ class Output:
                 fd = self._reopened
             self.closes_visibly = stat.S_ISFIFO(mode) and _write_only(fd)
         self.fd = fd
+        _HELD.add(self)
+
+    def leave(self) -> None:
+        """Let go of the peer, as `Claim.leave`; a descriptor that was given is the claim's."""
+        if self._socket is not None or self._reopened is not None:
+            _point(self.fd, _aside(self.fd))
 
     def write(self, pieces: Pieces) -> int:
         """Write what there is room for; return how many bytes that was.
@@ -153,11 +171,30 @@ class Output:
 
     def close(self) -> None:
         """Close what was opened here; the descriptor that was given stays open. Again: nothing."""
+        _HELD.discard(self)
         if self._socket is not None:
             self._socket.close()
         if self._reopened is not None:
             os.close(self._reopened)
             self._reopened = None
+
+
+# What a process that is forked off has to let go of.
+_HELD: Final[WeakSet[Claim | Output]] = WeakSet()
+
+
+def _leave() -> None:
+    for held in list(_HELD):
+        held.leave()
+    _HELD.clear()  # the child's own children have nothing to let go of
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_leave)
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def _require_open(fd: int, what: str) -> None:
@@ -177,13 +214,25 @@ def _duplicate(fd: int) -> int:
 
 
 def _point(fd: int, target: int | None) -> None:
-    """Make `fd` another name of `target`, or of the null device."""
+    """Make `fd` another name of `target`, or of the null device. Children inherit 0 and 1 alone."""
+    inheritable = fd <= _STDERR
     if target is not None:
-        os.dup2(target, fd)
+        os.dup2(target, fd, inheritable)
         return
     null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, fd)
+    os.dup2(null, fd, inheritable)
     os.close(null)
+
+
+def _aside(output_fd: int) -> int | None:
+    """Find where prints do not reach the peer; None: on the null device alone."""
+    try:
+        ours, theirs = os.fstat(output_fd), os.fstat(_STDERR)
+    except OSError:
+        return None  # stderr is closed
+    # The launcher may have sent stderr down the same pipe (`2>&1`).
+    same = os.path.samestat(ours, theirs) and not os.isatty(output_fd)
+    return None if same else _STDERR
 
 
 def _reopened(fd: int) -> int | None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from raxol_mcp.core.peers import ConnectionFacts
+from raxol_mcp.core.subscriptions import only_a_hint
 from raxol_mcp.errors import NotReady
 from raxol_mcp.transports.outbox import MAX_QUEUED_MESSAGES, Admission, Outbox
 from raxol_mcp.wire.jsonrpc import (
@@ -183,9 +184,15 @@ class MemoryTransport:
             if waiting is not None and not waiting.done():
                 waiting.set_result(body)
                 return
-        if about is None and not isinstance(message, Notification):
-            about = message.id
-        admission = self._inbox.put(body, size_bytes, about=about, droppable=droppable)
+        hint: bytes | None = None
+        if about is None:
+            if not isinstance(message, Notification):
+                about = message.id
+            elif only_a_hint(message):
+                hint = encode(message)
+        admission = self._inbox.put(
+            body, size_bytes, about=about, droppable=droppable, hint=hint
+        )
         if admission is Admission.QUEUED:
             self._arrived.set()
         elif admission is Admission.OVERFLOW:

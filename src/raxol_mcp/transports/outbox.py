@@ -8,6 +8,8 @@ Counts and keeps order; never writes, and knows neither clock nor descriptor. Th
 * A broadcast is about nothing, so nothing else bounds it: when broadcasts alone fill the outbox,
   the next one is an overflow and the connection has to end. A peer that is merely slow to read
   one large answer is not cut off by a small broadcast behind it.
+* What only hints at a change waits once: an equal one that comes meanwhile says nothing new. So a
+  burst of changes within one turn does not cut off a peer that reads well.
 * A droppable message (progress, log) is left out, and counted, while the outbox is `over`.
 * While it is `over`, the transport takes nothing more from the peer until it has `drained`: a
   peer that asks and never reads fills its own pipe, not our memory.
@@ -16,6 +18,7 @@ Counts and keeps order; never writes, and knows neither clock nor descriptor. Th
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -33,7 +36,7 @@ T = TypeVar("T")
 class Admission(Enum):
     """What became of a message that was put."""
 
-    QUEUED = "queued"
+    QUEUED = "queued"  # or one that says the same is
     DROPPED = "dropped"  # the peer does not keep up and the message was droppable
     OVERFLOW = "overflow"  # not queued either: the connection has to end
 
@@ -51,6 +54,7 @@ class Outbox(Generic[T]):
     __slots__ = (
         "_broadcast_bytes",
         "_broadcasts",
+        "_hints",
         "_items",
         "_max_bytes",
         "_max_messages",
@@ -63,7 +67,8 @@ class Outbox(Generic[T]):
     def __init__(
         self, *, max_messages: int = MAX_QUEUED_MESSAGES, max_bytes: int = MAX_QUEUED_BYTES
     ) -> None:
-        self._items: deque[tuple[T, int, bool]] = deque()
+        self._items: deque[tuple[T, int, bool, Hashable]] = deque()
+        self._hints: set[Hashable] = set()
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._broadcasts = 0
@@ -82,18 +87,31 @@ class Outbox(Generic[T]):
         return self.messages * 2 <= self._max_messages and self.size_bytes * 2 <= self._max_bytes
 
     def put(
-        self, item: T, size_bytes: int, *, about: RequestId | None = None, droppable: bool = False
+        self,
+        item: T,
+        size_bytes: int,
+        *,
+        about: RequestId | None = None,
+        droppable: bool = False,
+        hint: Hashable = None,
     ) -> Admission:
-        """Queue `item`, which counts as `size_bytes`, or say why not."""
+        """Queue `item`, which counts as `size_bytes`, or say why not.
+
+        `hint` is given for what only hints at a change: equal for hints that say the same.
+        """
         if droppable and self.over:
             self.dropped += 1
             return Admission.DROPPED
+        if hint is not None and hint in self._hints:
+            return _QUEUED
         if about is None:
             if self._broadcasts >= self._max_messages or self._broadcast_bytes >= self._max_bytes:
                 return Admission.OVERFLOW
             self._broadcasts += 1
             self._broadcast_bytes += size_bytes
-        self._items.append((item, size_bytes, about is None))
+        if hint is not None:
+            self._hints.add(hint)
+        self._items.append((item, size_bytes, about is None, hint))
         self.messages += 1
         self.size_bytes += size_bytes
         self.over = self.messages >= self._max_messages or self.size_bytes >= self._max_bytes
@@ -105,18 +123,20 @@ class Outbox(Generic[T]):
         Everything without a limit; an empty list when nothing is queued.
         """
         if limit_bytes is None or self.size_bytes <= limit_bytes:
-            everything = [item for item, _, _ in self._items]
+            everything = [item for item, _, _, _ in self._items]
             self._items.clear()
+            self._hints.clear()
             self.messages = self.size_bytes = self._broadcasts = self._broadcast_bytes = 0
             self.over = False
             return everything
         taken: list[T] = []
         while self._items:
-            item, size_bytes, broadcast = self._items[0]
+            item, size_bytes, broadcast, hint = self._items[0]
             if taken and size_bytes > limit_bytes:
                 break
             limit_bytes -= size_bytes
             self._items.popleft()
+            self._hints.discard(hint)
             taken.append(item)
             self.messages -= 1
             self.size_bytes -= size_bytes

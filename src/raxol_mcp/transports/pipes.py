@@ -16,6 +16,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.core.subscriptions import only_a_hint
 from raxol_mcp.errors import INTERNAL_ERROR
 from raxol_mcp.transports.outbox import Admission, Outbox
 from raxol_mcp.wire.jsonrpc import Failure, Notification, Response, encode
@@ -217,9 +218,15 @@ class LineWriter:
                 return
             # A bug of this side; whoever asked is answered all the same.
             line = encode(Failure(message.id, INTERNAL_ERROR, "Internal error"))
-        if about is None and not isinstance(message, Notification):
-            about = message.id
-        admission = self._outbox.put(line, len(line) + 1, about=about, droppable=droppable)
+        hint: bytes | None = None
+        if about is None:
+            if not isinstance(message, Notification):
+                about = message.id
+            elif only_a_hint(message):
+                hint = line
+        admission = self._outbox.put(
+            line, len(line) + 1, about=about, droppable=droppable, hint=hint
+        )
         if admission is _OVERFLOW:
             self._end(Ended.OUTBOX_OVERFLOW)
         elif self._outbox.over:

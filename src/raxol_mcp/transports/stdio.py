@@ -20,9 +20,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Hashable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.core.peers import ConnectionFacts
@@ -76,6 +79,12 @@ async def serve_stdio(
     be pipes, sockets, files or terminals too, and stay open. `connection` is the id to ask the
     server for. Afterwards no task, timer, handler or descriptor of this function is left.
 
+    What user code starts beside a call is its own. A task that swallows its cancellation keeps
+    `asyncio.run` from returning, as in every asyncio program, and a thread that is no daemon
+    keeps the process; the command `raxol-mcp serve` ends all the same. A process that a tool
+    forks has nothing of the peer, its output goes to stderr; one that comes back to the event
+    loop is ended, so leave it with `os._exit`.
+
     Returns why it ended; what exit code that deserves is the caller's choice. Raises
     `ConfigurationError` when a descriptor is not open, on Windows, and what `start` raises.
     """
@@ -85,6 +94,7 @@ async def serve_stdio(
     try:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[Ended] = loop.create_future()
+        claim.left = partial(_end_child, loop)
         with stop_signals(
             loop,
             lambda number: _end(ended, _SIGNALLED[number]),
@@ -113,6 +123,24 @@ def _end(ended: asyncio.Future[Ended], reason: Ended) -> None:
     """End serving for `reason`, unless it has ended already: the first reason stays."""
     if not ended.done():
         ended.set_result(reason)
+
+
+def _end_child(loop: asyncio.AbstractEventLoop) -> None:
+    """See to it that this process, forked off in `loop`, ends when its code returns there.
+
+    Before any other callback, of which each would be run twice, and before it waits: what it
+    would wait on is its parent's, and parent and child would take events from each other.
+    """
+
+    def ends() -> None:
+        logger.warning("a forked process came back to the server and is ended: use os._exit")
+        os._exit(0)
+
+    ready: deque[asyncio.Handle] | None = getattr(loop, "_ready", None)
+    if ready is None:  # not one of asyncio's own loops
+        loop.call_soon(ends)
+    else:
+        ready.appendleft(asyncio.Handle(ends, (), loop))
 
 
 async def _started(server: ServerPort, ended: asyncio.Future[Ended]) -> bool:

@@ -7,4 +7,7 @@ Decides nothing and does nothing: no I/O, no clock, no state beyond an unfinishe
 * `strict`: the JSON parser behind them, which refuses what two parsers could read differently
 * `framing`: a byte stream cut into lines
 * `meta`: revisions, eras, `_meta` keys, log levels
+* `headers`: what HTTP headers say about the message in the body
+* `sse`: server-sent events
+* `values`: what the records of wire/ and core/ are made of
 """

@@ -75,30 +75,29 @@ def _refuse_loss(payload: object) -> None:
     """
     pending = [payload]
     for value in pending:  # grows while it is walked
-        kind = type(value)
-        if kind is dict:
+        if type(value) is dict:
             for name, item in value.items():
                 if not isinstance(name, str):
                     # The encoder would write 1 and "1" as the same member, twice.
                     raise UnencodableResult(f"a dict has a name of type {type(name).__name__}")
                 if type(item) is not str:  # what most members are
                     pending.append(item)
-        elif kind is list or kind is tuple:
+        elif type(value) is list or type(value) is tuple:
             pending.extend(value)
-        elif kind in _PLAIN:
-            continue
-        elif isinstance(value, float):
-            if not isfinite(value):
-                raise UnencodableResult(f"{value} is not a JSON number")
-        elif isinstance(value, int):
-            if not INT64_MIN <= value <= INT64_MAX:
-                raise UnencodableResult("an integer does not fit in 64 bits")
-        else:
+        elif type(value) not in _PLAIN:
             pending.append(_plainer(value))
 
 
 def _plainer(value: object) -> object:
-    """Turn anything else the encoder knows into the plain values it writes for that."""
+    """Judge a number, and turn anything else the encoder knows into what it writes for that."""
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise UnencodableResult(f"{value} is not a JSON number")
+        return None
+    if isinstance(value, int):
+        if not INT64_MIN <= value <= INT64_MAX:
+            raise UnencodableResult("an integer does not fit in 64 bits")
+        return None
     if isinstance(value, msgspec.Raw):
         try:
             parse(bytes(value), max_depth=_RAW_DEPTH)

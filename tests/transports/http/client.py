@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, cast
 
 from raxol_mcp.transports.http.asgi import Event, Scope
@@ -146,6 +146,24 @@ class Open:
         value = json.loads(event.data)
         assert isinstance(value, dict)
         return value
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Yield what the events carry, until the application is done with this request."""
+        events, seen = Events(), 0
+        while True:
+            done = self.task.done()
+            if self.reply.headers.get("content-type") == "text/event-stream":
+                fresh, seen = self.reply.body[seen:], len(self.reply.body)
+                for event in events.feed(fresh):
+                    assert isinstance(event, SseEvent)
+                    if event.data:
+                        yield event.data
+            if done:
+                await self.task
+                return
+            self._changed.clear()
+            if not self.task.done():
+                await self._changed.wait()
 
     async def _change(self) -> None:
         self._changed.clear()

@@ -444,11 +444,11 @@ def test_a_bug_behind_the_port_costs_one_request() -> None:
             raise ValueError("a bug")
 
         receive = world.server.receive
-        world.server.receive = broken  # type: ignore[method-assign]  # the bug
+        world.server.receive = broken  # type: ignore[method-assign]  # this is the bug
         reply = await world.call(1, "echo", {"text": "x"}).ended()
         assert (reply.status, reply.json()["error"]["code"]) == (200, -32603)
         assert b"a bug" not in reply.body
-        world.server.receive = receive  # type: ignore[method-assign]  # mended
+        world.server.receive = receive  # type: ignore[method-assign]  # the bug is mended
         assert (await world.call(1, "echo", {"text": "x"}).ended()).status == 200
         assert world.stats()["connections"] == 0
 

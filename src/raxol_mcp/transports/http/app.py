@@ -27,6 +27,7 @@ from raxol_mcp.transports.http.exchanges import Waits
 from raxol_mcp.transports.http.guards import Guards, headers_of
 from raxol_mcp.transports.http.legacy_sse import LegacyStreams
 from raxol_mcp.transports.http.listening import Listening
+from raxol_mcp.transports.http.patience import Patience
 from raxol_mcp.transports.http.post import Posts
 from raxol_mcp.transports.http.sessions import MAX_SESSIONS, Sessions
 from raxol_mcp.transports.http.streams import Streams
@@ -74,13 +75,16 @@ class HttpApp:
         self._guards = guards
         self._authenticator = authenticator
         self._require_authorization = require_authorization
-        self._bodies = Bodies(max_bytes=server.max_message_bytes, timeout=body_timeout)
-        self._waits = Waits(keepalive=keepalive, write_timeout=write_timeout)
+        self._patience = Patience()
+        self._bodies = Bodies(
+            self._patience, max_bytes=server.max_message_bytes, timeout=body_timeout
+        )
+        waits = Waits(self._patience, keepalive=keepalive, write_timeout=write_timeout)
         self._streams = Streams(
             keepalive=keepalive, write_timeout=write_timeout, max_streams=max_streams
         )
         self._sessions = Sessions(server, max_sessions=max_sessions, idle_timeout=session_timeout)
-        self._posts = Posts(server, self._bodies, self._waits, self._streams, self._sessions)
+        self._posts = Posts(server, self._bodies, waits, self._streams, self._sessions)
         self._listening = Listening(self._sessions, self._streams)
         self._legacy = LegacyStreams(server, self._bodies, self._streams, f"{path}/messages")
         self._started = False
@@ -150,8 +154,6 @@ class HttpApp:
                 self._sessions.end_all("the server has ended")
                 self._streams.finish()
                 self._streams.close()
-                self._waits.close()
-                self._bodies.close()
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncIterator[None]:
@@ -169,7 +171,7 @@ class HttpApp:
         if scope["type"] != "http":
             await self._no_request(scope, receive, send)
             return
-        raw = cast("list[Header]", scope["headers"])
+        raw: list[Header] = scope["headers"]  # type: ignore[assignment]  # ASGI 3; the way of all
         headers = headers_of(raw)
         if isinstance(headers, Answer):
             await say(headers, send)

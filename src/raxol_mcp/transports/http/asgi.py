@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
+from raxol_mcp.transports.http.patience import Waiting
 from raxol_mcp.wire.values import Value
 
 __all__ = [
@@ -35,7 +36,7 @@ JSON: Final = (b"content-type", b"application/json")
 _PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
 
 
-class Request:
+class Request(Waiting):
     """One request that the guards let through: its `raw` headers, and the same by their names.
 
     `principal` is who was authenticated, if anybody was.
@@ -51,6 +52,7 @@ class Request:
         receive: Receive,
         send: Send,
     ) -> None:
+        super().__init__()
         self.headers = headers
         self.principal: str | None = None
         self.raw = raw
@@ -102,8 +104,13 @@ def path_of(scope: Scope) -> str:
 
     `path` holds `root_path` too, by the specification; some servers leave it out.
     """
-    path = cast("str", scope["path"])
-    root = cast("str", scope.get("root_path") or "")
-    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
+    path, root = scope["path"], scope.get("root_path")
+    assert isinstance(path, str), "ASGI 3"
+    if (
+        isinstance(root, str)
+        and root
+        and path.startswith(root)
+        and path[len(root) : len(root) + 1] in ("", "/")
+    ):
         return path[len(root) :]
     return path

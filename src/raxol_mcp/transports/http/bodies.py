@@ -6,10 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final, cast
 
 from raxol_mcp.transports.http.asgi import plain
-from raxol_mcp.transports.http.lanes import Lane
+from raxol_mcp.transports.http.patience import looks
 
 if TYPE_CHECKING:
-    from raxol_mcp.transports.http.asgi import Answer, Receive
+    from raxol_mcp.transports.http.asgi import Answer, Receive, Request
+    from raxol_mcp.transports.http.patience import Patience
 
 __all__ = ["MAX_HELD_BYTES", "Bodies"]
 
@@ -30,45 +31,46 @@ class Bodies:
     the seconds until one is.
     """
 
-    __slots__ = ("_held_bytes", "_late", "_max_bytes", "_max_held_bytes", "_reading")
+    __slots__ = ("_held_bytes", "_looks", "_max_bytes", "_max_held_bytes", "_patience")
 
     def __init__(
-        self, *, max_bytes: int, timeout: float, max_held_bytes: int = MAX_HELD_BYTES
+        self,
+        patience: Patience,
+        *,
+        max_bytes: int,
+        timeout: float,
+        max_held_bytes: int = MAX_HELD_BYTES,
     ) -> None:
+        self._held_bytes = 0
+        self._looks = looks(timeout)
         self._max_bytes = max_bytes
         self._max_held_bytes = max_held_bytes
-        self._held_bytes = 0
-        self._reading: Lane[asyncio.Task[object]] = Lane(timeout, self._expired)
-        self._late: set[asyncio.Task[object]] = set()
+        self._patience = patience
 
-    async def read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | Answer | None:
+    async def read(self, request: Request) -> bytes | Answer | None:
         """Return the whole body, what to answer instead, or None when the client has left."""
-        length = headers.get(b"content-length")
+        length = request.headers.get(b"content-length")
         if length is not None:
             if not length.isdigit():
                 return _BAD_LENGTH
             if len(length) > 18 or int(length) > self._max_bytes:
                 return _TOO_LARGE
-        task = asyncio.current_task()
-        assert task is not None, "a coroutine runs in a task"
-        self._reading.add(task)
+        receive = request.receive
+        request.task = asyncio.current_task()
+        self._patience.begin(request, self._looks, request.expire)
         try:
             event = await receive()
             if event["type"] == "http.request" and not event.get("more_body"):
-                body = cast("bytes", event.get("body", b""))
+                body: object = event.get("body", b"")
+                assert isinstance(body, bytes), "ASGI 3"
                 return body if len(body) <= self._max_bytes else _TOO_LARGE
             return await self._rest(event, receive)
         except asyncio.CancelledError:
-            if task in self._late and not task.uncancel():
+            if request.expired():
                 return _TOO_SLOW
             raise
         finally:
-            self._reading.remove(task)
-            self._late.discard(task)
-
-    def close(self) -> None:
-        """Watch no body any more."""
-        self._reading.close()
+            self._patience.end(request)
 
     async def _rest(self, event: object, receive: Receive) -> bytes | Answer | None:
         parts: list[bytes] = []
@@ -91,7 +93,3 @@ class Bodies:
                 event = await receive()
         finally:
             self._held_bytes -= size_bytes
-
-    def _expired(self, task: asyncio.Task[object]) -> None:
-        self._late.add(task)
-        task.cancel()

@@ -21,7 +21,7 @@ from raxol_mcp.errors import INTERNAL_ERROR
 from raxol_mcp.transports.http.asgi import json_start, plain, say
 from raxol_mcp.transports.http.channels import Channel
 from raxol_mcp.transports.http.departure import Departure
-from raxol_mcp.transports.http.lanes import Lane
+from raxol_mcp.transports.http.patience import looks
 from raxol_mcp.transports.http.streams import EventStream, StreamEnd
 from raxol_mcp.wire.jsonrpc import Failure, Response, encode
 from raxol_mcp.wire.results import UnencodableResult
@@ -29,8 +29,9 @@ from raxol_mcp.wire.results import UnencodableResult
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from raxol_mcp.transports.http.asgi import Header, Receive, Send
+    from raxol_mcp.transports.http.asgi import Header, Request
     from raxol_mcp.transports.http.events import EventLog
+    from raxol_mcp.transports.http.patience import Patience
     from raxol_mcp.transports.http.streams import Streams
     from raxol_mcp.wire.jsonrpc import Outgoing, RequestId
 
@@ -48,30 +49,15 @@ _UNANSWERED: Final = plain(503, "The server ended before there was an answer")
 
 
 class Waits:
-    """The waits of all exchanges, each kind behind one timer: for an answer, and for a reader."""
+    """How long an exchange waits for what, in looks of `patience`."""
 
-    __slots__ = ("_stalled", "silence", "start", "writing")
+    __slots__ = ("patience", "silence", "start", "writing")
 
-    def __init__(self, *, keepalive: float, write_timeout: float) -> None:
-        self.start: Lane[Exchange] = Lane(_PATIENCE, Exchange.waited)
-        self.silence: Lane[Exchange] = Lane(keepalive, Exchange.begin)
-        self.writing: Lane[asyncio.Task[object]] = Lane(write_timeout, self._not_read)
-        self._stalled: set[asyncio.Task[object]] = set()
-
-    def stalled(self, task: asyncio.Task[object]) -> bool:
-        """Say, once, whether the task was cancelled because its client reads nothing."""
-        stalled = task in self._stalled
-        self._stalled.discard(task)
-        return stalled
-
-    def close(self) -> None:
-        """Wait for no answer any more."""
-        self.start.close()
-        self.silence.close()
-
-    def _not_read(self, task: asyncio.Task[object]) -> None:
-        self._stalled.add(task)
-        task.cancel()
+    def __init__(self, patience: Patience, *, keepalive: float, write_timeout: float) -> None:
+        self.patience = patience
+        self.silence = looks(keepalive)
+        self.start = looks(_PATIENCE)
+        self.writing = looks(write_timeout)
 
 
 class _State(Enum):
@@ -90,8 +76,8 @@ class Exchange:
     """
 
     __slots__ = (
+        "_asked",
         "_departure",
-        "_send",
         "_state",
         "_status_of",
         "_stream",
@@ -109,7 +95,7 @@ class Exchange:
 
     def __init__(
         self,
-        send: Send,
+        asked: Request,
         waits: Waits,
         streams: Streams,
         status_of: Callable[[Outgoing], int],
@@ -122,8 +108,8 @@ class Exchange:
         self.on_answered: Callable[[Exchange], None] | None = None
         self.owed = 1
         self.resumable = False
+        self._asked = asked
         self._departure: Departure | None = None
-        self._send = send
         self._state = _State.WAITING
         self._status_of = status_of
         self._stream: EventStream | None = None
@@ -184,7 +170,7 @@ class Exchange:
         if self._state is _State.WAITING:
             self._state = _State.STREAMING
             self.channel = Channel(None if self.new_log is None else self.new_log())
-            self._stream = EventStream(self._send, self._streams, self.extra)
+            self._stream = EventStream(self._asked.send, self._streams, self.extra)
             self.channel.stream = self._stream
             if self.resumable:
                 self.channel.prime(RETRY)
@@ -195,7 +181,8 @@ class Exchange:
         if self.resumable:
             self.begin()
         elif self._state is _State.WAITING:
-            self._waits.silence.add(self)
+            waits = self._waits
+            waits.patience.begin(self._asked, waits.silence, self.begin)
             self._wake()
 
     def _event(self, message: Outgoing, *, final: bool, droppable: bool) -> None:
@@ -228,34 +215,34 @@ class Exchange:
 
     # -- what the client gets -----------------------------------------------------------------
 
-    async def wait(self, receive: Receive) -> StreamEnd | None:
+    async def wait(self) -> StreamEnd | None:
         """Wait until it is known what the answer begins with; LEFT when the client left first."""
         if self._state is not _State.WAITING:
             return None
         self._waiter = asyncio.get_running_loop().create_future()
-        self._waits.start.add(self)
+        waits = self._waits
+        waits.patience.begin(self._asked, waits.start, self.waited)
         try:
             await self._waiter
             if self._state is _State.WAITING:
                 self._departure = Departure()
-                if await self._departure.left(receive):
+                if await self._departure.left(self._asked.receive):
                     return StreamEnd.LEFT
         finally:
-            self._waits.start.remove(self)
-            self._waits.silence.remove(self)
+            waits.patience.end(self._asked)
             self._waiter = self._departure = None
         return None
 
-    async def bring(self, receive: Receive) -> StreamEnd:
+    async def bring(self) -> StreamEnd:
         """Bring the answer to the client, after `wait`; say how that ended."""
         if self.answer is not None:
             return await self.bring_json()
         channel, stream = self.channel, self._stream
         if channel is None or stream is None:
-            await say(_UNANSWERED, self._send)
+            await say(_UNANSWERED, self._asked.send)
             return StreamEnd.FINISHED
         try:
-            return await stream.serve(receive)
+            return await stream.serve(self._asked.receive)
         finally:
             channel.detach(stream)
 
@@ -269,30 +256,30 @@ class Exchange:
         answer = self.answer
         assert answer is not None, "`wait` has ended without the client having left"
         body = line_of(answer)
-        send, writing = self._send, self._waits.writing
-        task = asyncio.current_task()
-        assert task is not None, "a coroutine runs in a task"
-        writing.add(task)
+        asked, waits = self._asked, self._waits
+        send = asked.send
+        waits.patience.begin(asked, waits.writing, asked.expire)
         try:
             await send(json_start(self._status_of(answer), len(body), self.extra))
             if len(body) > _PART_BYTES:
-                body = await self._bring_parts(body, task)
+                body = await self._bring_parts(body)
             await send({"type": "http.response.body", "body": body})
         except asyncio.CancelledError:
-            if self._waits.stalled(task) and not task.uncancel():
+            if asked.expired():
                 return StreamEnd.STALLED
             raise
         finally:
-            writing.remove(task)
+            waits.patience.end(asked)
         return StreamEnd.FINISHED
 
-    async def _bring_parts(self, body: bytes, task: asyncio.Task[object]) -> bytes:
+    async def _bring_parts(self, body: bytes) -> bytes:
         """Send all but the last part of a long body; return that. Each part has its own time."""
+        asked, waits = self._asked, self._waits
         view = memoryview(body)
         while len(view) > _PART_BYTES:
             part = bytes(view[:_PART_BYTES])
-            await self._send({"type": "http.response.body", "body": part, "more_body": True})
-            self._waits.writing.add(task)
+            await asked.send({"type": "http.response.body", "body": part, "more_body": True})
+            waits.patience.begin(asked, waits.writing, asked.expire)
             view = view[_PART_BYTES:]
         return bytes(view)
 

@@ -13,7 +13,7 @@ Decides from the headers alone; reads no body and knows no session. The rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -59,20 +59,19 @@ _TOO_LARGE: Final = plain(431, "Request header fields too large", (b"connection"
 
 
 def headers_of(
-    raw: Iterable[Header], *, max_bytes: int = MAX_HEADER_BYTES
+    lines: Sequence[Header], *, max_bytes: int = MAX_HEADER_BYTES
 ) -> dict[bytes, bytes] | Answer:
     """Return the headers by their lower-case names, or what to answer instead.
 
     Several lines of one header are joined (RFC 9110 §5.3), unless it may be there only once.
     """
-    lines = list(raw)
     if sum(map(len, chain.from_iterable(lines))) > max_bytes:
         return _TOO_LARGE
     headers = dict(lines)
     return headers if len(headers) == len(lines) else _joined(lines)
 
 
-def _joined(lines: list[Header]) -> dict[bytes, bytes] | Answer:
+def _joined(lines: Sequence[Header]) -> dict[bytes, bytes] | Answer:
     headers: dict[bytes, bytes] = {}
     for name, value in lines:
         if name not in headers:

@@ -122,7 +122,7 @@ class LegacyStreams:
 
     async def _take(self, opened: _Connection, request: Request) -> None:
         send = request.send
-        body = await self._bodies.read(request.headers, request.receive)
+        body = await self._bodies.read(request)
         if not isinstance(body, bytes):
             if body is not None:
                 await say(body, send)

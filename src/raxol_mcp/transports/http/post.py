@@ -64,6 +64,9 @@ _NOT_JSON: Final = plain(415, "Unsupported media type: send application/json, in
 _NOT_ACCEPTED: Final = plain(
     406, "Not acceptable: accept both application/json and text/event-stream"
 )
+_USUAL_ACCEPTS: Final = frozenset(
+    {b"application/json, text/event-stream", b"text/event-stream, application/json"}
+)
 _ACCEPTED: Final = empty(202)
 _FULL: Final = plain(503, "Too many sessions", (b"retry-after", b"30"))
 _MANY_STREAMS: Final = plain(503, "Too many streams", (b"retry-after", b"30"))
@@ -128,7 +131,7 @@ class Posts:
         if refusal is not None:
             await say(refusal, asked.send)
             return
-        body = await self._bodies.read(headers, asked.receive)
+        body = await self._bodies.read(asked)
         if isinstance(body, bytes):
             message = decode(body, max_depth=self._max_depth)
             if is_stateless(headers.get(b"mcp-protocol-version"), message):
@@ -153,7 +156,7 @@ class Posts:
         if listens and self._streams.full:
             await say(_MANY_STREAMS, send)
             return
-        exchange = Exchange(send, self._waits, self._streams, stateless_status)
+        exchange = Exchange(asked, self._waits, self._streams, stateless_status)
         facts, principal = _FACTS, asked.principal
         if principal is not None:
             facts = ConnectionFacts("http", principal, principal, True)
@@ -161,10 +164,14 @@ class Posts:
         self._open.add(exchange)
         self._listens += listens
         try:
-            self._receive(connection, message, exchange)
-            end = await exchange.wait(asked.receive)
+            try:
+                self._server.receive(connection, message)
+            except Exception:  # a bug behind the port costs this request, not the connection
+                logger.exception("a message could not be handled")
+                exchange.put(Failure(message.id, INTERNAL_ERROR, "Internal error"))
+            end = await exchange.wait()
             if end is None and exchange.answer is None:
-                end = await exchange.bring(asked.receive)
+                end = await exchange.bring()
         finally:
             # Closing the response cancels (MCP 2026-07-28 streamable-http §Cancellation); after
             # an answer there is nothing left to cancel.
@@ -175,14 +182,6 @@ class Posts:
         if end is None:
             end = await exchange.bring_json()
         note(end)
-
-    def _receive(self, connection: object, message: Request, exchange: Exchange) -> None:
-        """Hand a request over. A bug behind the port costs that request, not the connection."""
-        try:
-            self._server.receive(connection, message)
-        except Exception:
-            logger.exception("a message could not be handled")
-            exchange.put(Failure(message.id, INTERNAL_ERROR, "Internal error"))
 
     def _mirrors_of(self, name: str) -> Sequence[Mirror]:
         schema = self._server.input_schema(name)
@@ -223,8 +222,7 @@ class Posts:
             await say(_ACCEPTED, send)
 
     async def _in_session(self, session: Session, asked: Asked, message: Incoming) -> None:
-        send, receive = asked.send, asked.receive
-        exchange = Exchange(send, self._waits, self._streams, handshake_status, session.new_log)
+        exchange = Exchange(asked, self._waits, self._streams, handshake_status, session.new_log)
         exchange.resumable = session.resumable
         if isinstance(message, Batch):
             exchange.begin()
@@ -236,9 +234,9 @@ class Posts:
                 logger.exception("a message could not be handled")
                 id = message.id if isinstance(message, Request) else None
                 session.put(Failure(id, INTERNAL_ERROR, "Internal error"), about=id)
-            end = await exchange.wait(receive)
+            end = await exchange.wait()
             if end is None:
-                end = await exchange.bring(receive)
+                end = await exchange.bring()
         finally:
             # Losing the stream is no cancellation (MCP 2025-11-25 basic/transports).
             self._closed(exchange)
@@ -248,7 +246,7 @@ class Posts:
     async def _initialize(self, asked: Asked, message: Request) -> None:
         send = asked.send
         session = self._sessions.begin(asked.principal)
-        exchange = Exchange(send, self._waits, self._streams, handshake_status)
+        exchange = Exchange(asked, self._waits, self._streams, handshake_status)
         try:
             session.receive(message, exchange)
         except Exception:
@@ -265,11 +263,17 @@ class Posts:
             session.version = str(cast("JSONObject", answer.result)["protocolVersion"])
             self._sessions.keep(session)
             exchange.extra = ((b"mcp-session-id", session.id.encode()),)
-        note(await exchange.bring(asked.receive))
+        note(await exchange.bring())
 
 
 def _refusal(headers: dict[bytes, bytes]) -> Answer | None:
     """Refuse what is no JSON, and whoever does not take both forms of an answer."""
+    if (
+        headers.get(b"content-type") == b"application/json"
+        and headers.get(b"accept") in _USUAL_ACCEPTS
+        and b"content-encoding" not in headers
+    ):
+        return None  # what nearly every client sends
     encoding = headers.get(b"content-encoding")
     if not is_json(headers.get(b"content-type")) or encoding not in (None, b"identity"):
         return _NOT_JSON

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from raxol_mcp.transports.base import Authenticator, NetworkPort
     from raxol_mcp.transports.http.app import HttpApp
 
-__all__ = ["serve_http"]
+__all__ = ["check_binding", "serve_http"]
 
 logger = logging.getLogger("raxol_mcp.http")
 
@@ -72,18 +72,11 @@ async def serve_http(
     When the task that runs it is cancelled, it ends in the same order. Raises ConfigurationError
     for options that cannot be served, and for an address that cannot be bound.
     """
-    if not _is_loopback(host):
-        if authenticator is None and not allow_unauthenticated:
-            raise ConfigurationError(
-                f"binding to {host} without authentication lets anybody in who can reach it: pass "
-                "authenticator=..., or allow_unauthenticated=True if that is meant "
-                "(command line: --allow-unauthenticated)"
-            )
-        if allowed_hosts is None:
-            raise ConfigurationError(
-                f"binding to {host} needs allowed_hosts=[...]: the names by which clients call "
-                "this server (command line: --allowed-host)"
-            )
+    check_binding(
+        host,
+        authenticated=authenticator is not None or allow_unauthenticated,
+        named=allowed_hosts is not None,
+    )
     app = asgi_app(
         server,
         path=path,
@@ -124,6 +117,27 @@ async def _until_ended(runner: uvicorn.Server, listener: socket.socket) -> None:
         runner.should_exit = True
         await serving
         raise
+
+
+def check_binding(host: str, *, authenticated: bool, named: bool) -> None:
+    """Refuse an address that others can reach, unless who they are and what they call us is known.
+
+    `authenticated`: somebody checks that, or it was said that nobody need. `named`: there is a
+    list of the hosts to allow. Raises ConfigurationError.
+    """
+    if _is_loopback(host):
+        return
+    if not authenticated:
+        raise ConfigurationError(
+            f"binding to {host} without authentication lets anybody in who can reach it: pass "
+            "authenticator=... (command line: --tokens, --tokens-env or --jwt-issuer), or "
+            "allow_unauthenticated=True (--allow-unauthenticated) if that is meant"
+        )
+    if not named:
+        raise ConfigurationError(
+            f"binding to {host} needs allowed_hosts=[...]: the names by which clients call "
+            "this server (command line: --allowed-host)"
+        )
 
 
 def _is_loopback(host: str) -> bool:
