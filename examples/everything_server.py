@@ -381,7 +381,11 @@ async def test_input_required_result_capabilities(ctx: Context) -> str | InputRe
     """Ask only for what the client declared."""
     if ctx.answers:
         return "Answered"
-    everything = {"user_name": WHO, "question": sample("Anything"), "client_roots": ListRoots()}
+    everything: dict[str, Elicit | Sample | ListRoots] = {
+        "user_name": WHO,
+        "question": sample("Anything"),
+        "client_roots": ListRoots(),
+    }
     possible = {key: request for key, request in everything.items() if ctx.supports(request)}
     return InputRequired(possible) if possible else "The client declared nothing"
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -13,8 +14,11 @@ EXAMPLES = ROOT / "examples"
 # Bounds every wait for a process, in seconds; none should come near it.
 TIMEOUT = 60.0
 
-CHECKED_ALONE = ["approve_a_delete", "custom_transport", "embedding", "synchronous_shell"]
-SERVERS = ["files_server", "hello_stdio"]
+CHECKED_ALONE = [
+    *("approve_a_delete", "custom_transport", "embedding"),
+    *("mounted_in_starlette", "synchronous_shell"),
+]
+SERVERS = ["everything_server", "files_server", "hello_stdio"]
 SLOW = ["demo"]
 
 
@@ -82,6 +86,41 @@ def test_the_readme_shows_the_smallest_server_as_it_is() -> None:
     """CONTRIBUTING: pages show no code that is not run."""
     block = (ROOT / "README.md").read_text("utf-8").split("```python\n")[1].split("```")[0]
     assert block == (EXAMPLES / "hello_stdio.py").read_text("utf-8")
+
+
+# -- everything_server ------------------------------------------------------------------------
+
+
+def test_one_of_everything_starts_answers_and_stops() -> None:
+    """It prints its address alone, once it can be used."""
+    path = os.pathsep.join([str(ROOT / "src"), *filter(None, sys.path)])
+    with subprocess.Popen(
+        [sys.executable, str(EXAMPLES / "everything_server.py"), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            url = process.stdout.readline().strip()
+            message = json.loads(approved(("test_simple_text", {})))
+            headers = {
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": "test_simple_text",
+            }
+            with urlopen(Request(url, json.dumps(message).encode(), headers), timeout=TIMEOUT) as a:
+                (content,) = json.load(a)["result"]["content"]
+            assert content["text"] == "This is a simple text response for testing."
+            process.terminate()
+            assert process.wait(TIMEOUT) == 0
+            assert (process.stdout.read(), process.stderr.read()) == ("", "")
+        finally:
+            process.kill()
 
 
 # -- files_server -----------------------------------------------------------------------------

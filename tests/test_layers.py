@@ -27,11 +27,11 @@ ARROWS: dict[str, set[str]] = {
     "telemetry": set(),
     "wire": {"errors"},
     "core": {"errors", "wire"},
-    "server": {"version", "errors", "wire", "core"},
+    "server": {"version", "errors", "telemetry", "wire", "core"},
     "transports": {"version", "errors", "wire", "core"},
     "cli": {"", "version", "errors", "wire", "core", "server", "transports"},
     "testing": {"", "version", "errors", "wire", "core", "server", "transports"},
-    "": {"version", "errors", "wire", "core", "server", "transports"},
+    "": {"version", "errors", "telemetry", "wire", "core", "server", "transports"},
     "__main__": {"cli"},
 }
 

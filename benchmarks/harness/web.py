@@ -17,9 +17,9 @@ import msgspec
 
 from benchmarks.harness.peer import HANDSHAKE, META, STATELESS, WHO, Message
 
-__all__ = ["Client", "Reply", "WebServer"]
+__all__ = ["ROOT", "Client", "Reply", "WebServer"]
 
-_ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[2]
 _STARTS_WITHIN: Final = 30.0
 _ENDS_WITHIN: Final = 10.0
 
@@ -53,7 +53,7 @@ class WebServer:
     async def __aenter__(self) -> WebServer:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         process = self._process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._arguments, cwd=_ROOT, env=environment, stdout=-1
+            sys.executable, *self._arguments, cwd=ROOT, env=environment, stdout=-1
         )
         self.pid = process.pid
         try:
@@ -100,6 +100,7 @@ class Client(asyncio.Protocol):
     def __init__(
         self, port: int, *, era: str = HANDSHAKE, token: str | None = None, session: str = ""
     ) -> None:
+        self.connected = False
         self.era = era
         self.session = session
         self._buffer = bytearray()
@@ -116,6 +117,10 @@ class Client(asyncio.Protocol):
         await loop.create_connection(lambda: self, "127.0.0.1", self._port)
         return self
 
+    def number_from(self, id: int) -> None:
+        """Number requests from here on, where several connections are in one session."""
+        self._last_id = id
+
     def close(self) -> None:
         """Disconnect."""
         self._transport.close()
@@ -124,10 +129,12 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Requests can be made."""
+        self.connected = True
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nobody is answered any more."""
+        self.connected = False
         if self._future is not None and not self._future.done():
             self._future.set_exception(ConnectionError("the server has closed the connection"))
 

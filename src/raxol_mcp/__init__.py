@@ -24,10 +24,13 @@ from raxol_mcp.errors import (
 from raxol_mcp.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from raxol_mcp.core.breaker import Breakers
     from raxol_mcp.core.limits import Limits
     from raxol_mcp.core.peers import ConnectionFacts
     from raxol_mcp.server.app import Server
     from raxol_mcp.server.asking import Ask
+    from raxol_mcp.server.auth import BearerAuthenticator, Principal, TokenVerifier
+    from raxol_mcp.server.auth_jwt import JwtVerifier
     from raxol_mcp.server.authorizer import (
         AuthorizationContext,
         Authorizer,
@@ -52,15 +55,19 @@ if TYPE_CHECKING:
     from raxol_mcp.server.context import Context, ElicitResult
     from raxol_mcp.server.definitions import (
         Completion,
+        Kind,
         Prompt,
         PromptArgument,
         Resource,
         ResourceTemplate,
         Tool,
     )
+    from raxol_mcp.server.protected_resource import ProtectedResource
     from raxol_mcp.server.registry import Registry
     from raxol_mcp.server.rounds import Elicit, ElicitUrl, InputRequired, ListRoots, Sample
     from raxol_mcp.server.seam import RequestHandle, Subscription
+    from raxol_mcp.server.static_tokens import StaticTokens
+    from raxol_mcp.telemetry import Observer
     from raxol_mcp.transports.http.app import asgi_app
     from raxol_mcp.transports.http.serving import serve_http
     from raxol_mcp.transports.memory import MemoryTransport
@@ -72,6 +79,8 @@ __all__ = [
     "Audio",
     "AuthorizationContext",
     "Authorizer",
+    "BearerAuthenticator",
+    "Breakers",
     "Busy",
     "Completion",
     "ConfigurationError",
@@ -85,14 +94,19 @@ __all__ = [
     "EmbeddedResource",
     "Image",
     "InputRequired",
+    "JwtVerifier",
+    "Kind",
     "Limits",
     "ListRoots",
     "LocalProtocolError",
     "MemoryTransport",
     "Message",
     "NotReady",
+    "Observer",
+    "Principal",
     "Prompt",
     "PromptArgument",
+    "ProtectedResource",
     "ProtocolError",
     "RaxolError",
     "Registry",
@@ -104,9 +118,11 @@ __all__ = [
     "Sample",
     "Server",
     "SessionLost",
+    "StaticTokens",
     "Subscription",
     "Text",
     "TimedOut",
+    "TokenVerifier",
     "Tool",
     "ToolError",
     "ToolResult",
@@ -127,10 +143,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "core.breaker": ("Breakers",),
     "core.limits": ("Limits",),
     "core.peers": ("ConnectionFacts",),
     "server.app": ("Server",),
     "server.asking": ("Ask",),
+    "server.auth": ("BearerAuthenticator", "Principal", "TokenVerifier"),
+    "server.auth_jwt": ("JwtVerifier",),
     "server.authorizer": (
         "AuthorizationContext",
         "Authorizer",
@@ -155,15 +174,19 @@ _HOME = {
     "server.context": ("Context", "ElicitResult"),
     "server.definitions": (
         "Completion",
+        "Kind",
         "Prompt",
         "PromptArgument",
         "Resource",
         "ResourceTemplate",
         "Tool",
     ),
+    "server.protected_resource": ("ProtectedResource",),
     "server.registry": ("Registry",),
     "server.rounds": ("Elicit", "ElicitUrl", "InputRequired", "ListRoots", "Sample"),
     "server.seam": ("RequestHandle", "Subscription"),
+    "server.static_tokens": ("StaticTokens",),
+    "telemetry": ("Observer",),
     "transports.http.app": ("asgi_app",),
     "transports.http.serving": ("serve_http",),
     "transports.memory": ("MemoryTransport",),

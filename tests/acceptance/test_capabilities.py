@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from raxol_mcp import ConfigurationError, Limits, Server
@@ -211,11 +213,14 @@ def test_a_stateless_request_leaves_nothing_behind() -> None:
     run_virtual(scenario)
 
 
-def test_an_observer_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """ours: user code at the edge."""
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit, asyncio.CancelledError])
+def test_an_observer_that_fails_changes_nothing(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    """ours: user code at the edge. What was decided beside the event is carried out."""
 
     def observe(event: str, fields: Json) -> None:
-        raise ZeroDivisionError
+        raise error
 
     async def scenario() -> None:
         server = Server(observe=observe, limits=Limits(max_client_capabilities=1))

@@ -102,7 +102,7 @@ def test_progress_goes_to_who_asked_for_it_under_its_token(era: EraName, token: 
     async def act(arguments: Mapping[str, object], context: Context) -> str:
         context.progress(0)
         context.progress(0.5, 2, "half")
-        for not_further in (0.5, 0.1, float("nan"), float("inf")):
+        for not_further in (0.5, 0.1, -1):
             context.progress(not_further)
         context.progress(2, total=2)
         return "done"
@@ -118,6 +118,45 @@ def test_progress_goes_to_who_asked_for_it_under_its_token(era: EraName, token: 
             {"progressToken": token, "progress": 2, "total": 2},
         ]
         assert other.pushes() == []
+
+    run_virtual(scenario)
+
+
+@pytest.mark.parametrize("in_thread", [False, True])
+@pytest.mark.parametrize("meta", [{}, {"progressToken": 1}])
+def test_progress_that_cannot_be_told_is_the_callers_mistake(meta: Json, in_thread: bool) -> None:
+    """ours: raised where it was made, whether or not the client asked for progress."""
+    wrong_types: list[tuple[object, ...]] = [
+        *(("1",), (None,), (True,), (3 + 0j,)),
+        *((1, "2"), (1, False), (1, None, 5), (1, None, b"x")),
+    ]
+    wrong_values: list[tuple[object, ...]] = [
+        *((float("nan"),), (float("inf"),), (10**400,), (1, float("-inf")), (1, None, "\ud800")),
+    ]
+
+    def tells(context: Context) -> str:
+        for wrong in wrong_types:
+            with pytest.raises(TypeError):
+                context.progress(*wrong)  # type: ignore[arg-type]  # wrong on purpose
+        for wrong in wrong_values:
+            with pytest.raises(ValueError, match=r"."):
+                context.progress(*wrong)  # type: ignore[arg-type]  # wrong on purpose
+        context.progress(1, 2.5, "fine")
+        return "done"
+
+    async def awaited(arguments: Mapping[str, object], context: Context) -> str:
+        return tells(context)
+
+    def threaded(arguments: Mapping[str, object], context: Context) -> str:
+        return tells(context)
+
+    async def scenario() -> None:
+        client = Client(serving(threaded if in_thread else awaited))
+        reply = await outside(client.ask("tools/call", {"name": "act"}, meta=meta))
+        assert text(reply) == "done"
+        await settled()
+        expected = {"progressToken": 1, "progress": 1, "total": 2.5, "message": "fine"}
+        assert told(client, "notifications/progress") == ([expected] if meta else [])
 
     run_virtual(scenario)
 
@@ -284,6 +323,10 @@ def test_a_log_message_is_any_json_with_an_optional_name(era: EraName) -> None:
                 context.error(wrong)
         with pytest.raises(ValueError, match="level"):
             context.log("loud", 1)  # type: ignore[arg-type]  # wrong on purpose
+        with pytest.raises(ValueError, match="surrogate"):
+            context.log("error", 1, logger="\ud800")
+        with pytest.raises(TypeError, match="logger"):
+            context.log("error", 1, logger=5)  # type: ignore[arg-type]  # wrong on purpose
 
     async def scenario() -> None:
         client = Client(serving(act), era=era)

@@ -14,6 +14,7 @@ from raxol_mcp import (
     Context,
     Limits,
     MemoryTransport,
+    NotReady,
     Resource,
     Server,
 )
@@ -30,6 +31,7 @@ from tests.acceptance.world import (
     asks,
     at,
     denial,
+    failed,
     in_both_eras,
     outside,
     passes,
@@ -100,8 +102,9 @@ def test_stopping_drops_parked_calls() -> None:
             prompt = client.prompt()
         assert await handle is None
         assert server.stats()["parked"] == 0
-        await client.answer(prompt, YES)
-        await settled()
+        async with server:
+            await client.answer(prompt, YES)
+            await settled()
         assert callback.runs == 0
 
     run_virtual(scenario)
@@ -400,3 +403,122 @@ def test_a_server_that_ended_can_serve_in_another_loop() -> None:
 
     run_virtual(main)
     run_virtual(main)
+
+
+def test_a_server_that_was_never_started_lives_on_in_the_next_loop() -> None:
+    """ours: starting is the rule; without it a closed loop, and its timer, are left behind."""
+
+    async def wait(arguments: Mapping[str, object], context: Context) -> None:
+        await asyncio.Event().wait()
+
+    server = Server(limits=Limits(callback_timeout=5.0))
+    server.registry.register(tool("act"), tool("wait", wait))
+
+    async def main() -> None:
+        client = Client(server, subscribed=False)
+        assert "callback_timeout" in failed(await client.call("wait"))
+        assert text(await client.call("act")) == "done"  # leaves the timer armed
+
+    run_virtual(main)
+    run_virtual(main)
+
+
+@in_both_eras
+def test_a_callback_may_stop_its_server(era: EraName) -> None:
+    """ours: its own call is dropped like every other, and the server ends in order."""
+    life = Life()
+    server = Server(lifespan=life)
+    held = Held()
+    after: list[str] = []
+
+    async def quit(arguments: Mapping[str, object], context: Context) -> None:
+        await server.stop()
+        after.append("stop")
+
+    async def scenario() -> None:
+        server.registry.register(tool("quit", quit), tool("wait", held))
+        await server.start()
+        client = Client(server, era=era)
+        other, mine = client.start("wait"), client.start("quit")
+        assert await mine is None
+        assert await other is None
+        await passes(10)
+        assert (held.stopped, after) == (1, [])
+        assert life.events == ["entered", "left"]
+        assert server.stats()["in_flight"] == 0
+        await server.stop()  # as its transport will
+        assert life.events == ["entered", "left"]
+        async with server:
+            again = Client(server, "new", era=era)
+            assert "tools" in await again.result("tools/list")
+        (current,) = asyncio.all_tasks()
+        assert current is asyncio.current_task()
+
+    run_virtual(scenario)
+
+
+def test_a_callback_that_stops_one_of_several_transports_goes_on() -> None:
+    """ours: the last stop counts."""
+    server = Server()
+
+    async def leave(arguments: Mapping[str, object], context: Context) -> str:
+        await server.stop()
+        return "still here"
+
+    async def scenario() -> None:
+        server.registry.register(tool("leave", leave))
+        async with server:
+            await server.start()
+            assert text(await Client(server).call("leave")) == "still here"
+
+    run_virtual(scenario)
+
+
+def test_a_lifespan_that_fails_after_a_callback_stopped_it_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """ours: there is nobody left to raise it to."""
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        yield
+        raise OSError("no database")
+
+    server = Server(lifespan=lifespan)
+
+    async def quit(arguments: Mapping[str, object], context: Context) -> None:
+        await server.stop()
+
+    async def scenario() -> None:
+        server.registry.register(tool("quit", quit))
+        await server.start()
+        assert await Client(server).start("quit") is None
+        await passes(10)
+
+    run_virtual(scenario)
+    assert "the server did not stop in order" in caplog.text
+    assert "no database" in caplog.text
+
+
+def test_a_stopped_server_takes_no_messages_until_it_is_started_again() -> None:
+    """ours: `NotReady` names the state; nothing is run and nothing is kept."""
+    callback = Counted()
+
+    async def scenario() -> None:
+        server = Server()
+        server.registry.register(tool("act", callback))
+        client = Client(server)
+        async with server:
+            pass
+        for asking in (client.call("act"), client.ask("ping")):
+            with pytest.raises(NotReady) as caught:
+                await asking
+            assert caught.value.status == "stopped"
+        with pytest.raises(NotReady, match="stopped"):
+            client.start("act")
+        assert callback.runs == 0
+        assert server.stats()["in_flight"] == 0
+        async with server:
+            assert text(await client.call("act")) == "done"
+
+    run_virtual(scenario)

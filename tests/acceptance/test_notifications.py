@@ -42,6 +42,7 @@ UPDATED = "notifications/resources/updated"
 TOOLS = "notifications/tools/list_changed"
 RESOURCES = "notifications/resources/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
+ODD = "notifications/odd"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
@@ -109,10 +110,10 @@ def test_a_subscriber_that_ended_is_pushed_nothing_more() -> None:
         assert client.subscription is not None
         with client.subscription:
             server.notify(TOOLS)
-        server.notify(TOOLS)
+        server.notify(PROMPTS)
         server.notify(UPDATED, {"uri": "mem://a"})
         assert methods(client.pushes()) == [TOOLS]
-        assert methods(other.pushes()) == [TOOLS, TOOLS]
+        assert methods(other.pushes()) == [TOOLS, PROMPTS]
         client.end()
         again = Client(server, "a")
         server.notify(UPDATED, {"uri": "mem://a"})
@@ -153,10 +154,10 @@ def test_a_subscriber_that_does_not_keep_up_is_ended() -> None:
         server = Server()
         client, other = Client(server, "a"), Client(server, "b")
         for _ in range(256):
-            server.notify(TOOLS)
+            server.notify(ODD)
         assert client.why_ended() is None
         other.pushes()
-        server.notify(TOOLS)
+        server.notify(ODD)
         await settled()
         assert client.why_ended() is not None
         assert server.stats()["connections"] == 1
@@ -173,12 +174,38 @@ def test_a_transport_whose_client_does_not_read_is_ended() -> None:
         server = Server()
         async with MemoryTransport(server, max_messages=2) as slow, MemoryTransport(server) as fast:
             for _ in range(3):
-                server.notify(TOOLS)
+                server.notify(ODD)
             await settled()
             assert slow.closed is not None
             assert fast.closed is None
             assert len(fast.unread()) == 3
             assert server.stats()["connections"] == 1
+
+    run_virtual(scenario)
+
+
+def test_a_burst_of_changes_cuts_nobody_off() -> None:
+    """ours: ADR-0014. What only hints at a change waits once, for each resource and each listen."""
+
+    async def scenario() -> None:
+        server = Server()
+        async with MemoryTransport(server) as transport:
+            client = Client(server, era=STATELESS)
+            for id in ("x", "y"):
+                wanted: Json = {"toolsListChanged": True, "resourceSubscriptions": ["mem://a"]}
+                client.send("subscriptions/listen", {"notifications": wanted}, id=id)
+            await settled()
+            assert methods(client.pushes()) == [ACKNOWLEDGED] * 2
+            for _ in range(1000):
+                server.notify(TOOLS)
+                server.notify(UPDATED, {"uri": "mem://a"})
+            await settled()
+            assert transport.closed is None
+            assert methods(transport.unread()) == [TOOLS]
+            pushes = client.pushes()
+            assert methods(pushes) == [TOOLS, TOOLS, UPDATED, UPDATED]
+            ids = [at(push, "params", "_meta", SUBSCRIPTION) for push in pushes]
+            assert ids == ["x", "y", "x", "y"]
 
     run_virtual(scenario)
 

@@ -176,9 +176,9 @@ def test_only_the_two_hints_make_a_tool_sensitive_and_nothing_takes_it_back(
     async def scenario() -> None:
         server = Server()
         server.registry.register(tool("act", annotations=annotations))
-        assert await starts(server) is not sensitive
         client = Client(server)
         reply = await client.call("act")
+        assert await starts(server) is not sensitive
         if sensitive:
             assert denial(reply) == denied("act", UNGUARDED)
         else:

@@ -237,14 +237,16 @@ def test_unknown_tool_reply_may_say_what_became_of_a_tool(era: EraName) -> None:
 
 
 @promise("unknown.none")
-@pytest.mark.parametrize("answer", [5, b"gone", ["gone"], ZeroDivisionError(SECRET)])
+@pytest.mark.parametrize(
+    "answer", [5, b"gone", ["gone"], ZeroDivisionError(SECRET), SystemExit(SECRET)]
+)
 def test_unknown_tool_reply_that_fails_leaves_the_error(
     answer: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     """ours: the specification leaves open what a raising or wordless reply does."""
 
     def reply(name: str) -> str | None:
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer  # type: ignore[return-value]  # off contract on purpose
 
@@ -393,6 +395,28 @@ def test_an_exception_reaches_the_caller_as_its_type_alone(
         assert at(reply, "result", "isError") is True
         assert SECRET not in json.dumps(reply)
         assert text(await client.call("other")) == "done"
+
+    run_virtual(scenario)
+
+
+class Mute(ToolError):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise SystemExit(SECRET)
+
+
+@in_both_eras
+def test_an_error_whose_message_cannot_be_read_fails_its_call_alone(era: EraName) -> None:
+    """ours: the type is told instead."""
+
+    async def scenario() -> None:
+        server = Server()
+        server.registry.register(tool("fail", raising(Mute())), tool("other"))
+        client = Client(server, era=era)
+        assert failed(await client.call("fail")) == "Error: Mute"
+        assert text(await client.call("other")) == "done"
+        assert server.stats()["in_flight"] == 0
 
     run_virtual(scenario)
 
@@ -654,6 +678,27 @@ def test_what_the_classifier_calls_an_answer_is_not_counted() -> None:
         for _ in range(5):
             assert failed(await client.call("look", {"exits": True})) == "Error: SystemExit"
         assert failed(await client.call("look")) == OPEN_CIRCUIT
+
+    run_virtual(scenario)
+
+
+@pytest.mark.parametrize("wrong", [ZeroDivisionError, SystemExit])
+def test_a_classifier_that_fails_counts_a_failure(wrong: type[BaseException]) -> None:
+    """ours: its call fails as the tool did, a probe included, and alone."""
+
+    def classify(error: BaseException) -> bool:
+        raise wrong
+
+    async def scenario() -> None:
+        server = Server(breakers=Breakers(threshold=1, recovery=10.0))
+        look = Tool("look", "Look.", OPEN, raising(KeyError()), fault=classify)
+        server.registry.register(look, tool("other"))
+        client = Client(server)
+        for _ in range(2):
+            assert failed(await client.call("look")) == "Error: KeyError"
+            assert failed(await client.call("look")) == OPEN_CIRCUIT
+            await passes(10.1)
+        assert text(await client.call("other")) == "done"
 
     run_virtual(scenario)
 

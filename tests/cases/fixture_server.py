@@ -47,6 +47,8 @@ if os.environ.get("FIXTURE_BANNER"):
     print("BANNER")  # noqa: T201  # what a case is about: a module that prints when it is imported
 
 ADMIN = "admin"
+# The same one, in memory and by a token.
+ADMINS = frozenset({ADMIN, f"static|{ADMIN}"})
 SECRET = "the planted secret"
 INSTRUCTIONS = "Read first — then call ✓"
 BYTES = bytes(range(256)) + b"\xfb\xef\xbe"
@@ -172,7 +174,7 @@ class Fixture:
         def decides(
             name: str, arguments: Mapping[str, object], context: AuthorizationContext
         ) -> Decision:
-            if name in DISABLED or (name in GUARDED and context["principal"] != ADMIN):
+            if name in DISABLED or (name in GUARDED and context["principal"] not in ADMINS):
                 return deny("not allowed")
             if name == "ask_first":
                 return ask("Run ask_first?")
@@ -187,7 +189,7 @@ class Fixture:
         def decides(
             name: str, arguments: Mapping[str, object], context: AuthorizationContext
         ) -> Decision:
-            if "admin" in json.dumps(arguments) and context["principal"] != ADMIN:
+            if "admin" in json.dumps(arguments) and context["principal"] not in ADMINS:
                 return deny("not allowed")
             if self.knobs.closed and not _known(self.server, arguments):
                 return deny("not allowed")
@@ -527,6 +529,7 @@ def _checked(fixture: Fixture) -> None:
         return json.dumps([s, n, b, o is not None])
 
     async def header_of(arguments: Mapping[str, object], context: Context) -> str:
+        note("start:hdr:")
         return json.dumps(dict(arguments), sort_keys=True)
 
     properties = {

@@ -56,8 +56,10 @@ STATELESS_STATUS: Final = {
 
 
 def bearer(name: str | None) -> Headers:
-    """Write the credentials of somebody; None has none."""
-    return {} if name is None else {"authorization": f"Bearer {TOKENS[name]}"}
+    """Write the credentials of somebody; None has none, and who is not known a token as well."""
+    if name is None:
+        return {}
+    return {"authorization": f"Bearer {TOKENS.get(name, f'{name}-no-token-of-ours')}"}
 
 
 def wrapped(value: str) -> str:
@@ -106,13 +108,16 @@ class HttpPeer(Peer):
 
     bound = 100_000.0  # on virtual time
 
-    def __init__(self, exchange: HttpExchange, *, token: str | None = None) -> None:
+    def __init__(
+        self, exchange: HttpExchange, *, token: str | None = None, listens: bool = True
+    ) -> None:
         super().__init__()
         self.exchange_of = exchange
         self.http = exchange.http
         self.session: Headers = {}
         self.statuses: list[int] = []
         self.token = token
+        self.listens = listens
         self.broken: BaseException | None = None
         self._lines = Lines(exchange.fixture.server.max_message_bytes)
         self._open: list[tuple[object, Open]] = []
@@ -140,6 +145,28 @@ class HttpPeer(Peer):
         self._open.append((message, opened))
         self._watch(self._follow(message, opened))
         return opened
+
+    def begin(
+        self,
+        message: Message,
+        changes: Mapping[str, str | None] = {},
+        *,
+        path: str = "/mcp",
+    ) -> Open:
+        """Begin a POST that only the caller looks at."""
+        headers = {**headers_of(message, self.session), **bearer(self.token), **changes}
+        return self.http.open("POST", path, headers, json.dumps(message).encode())
+
+    async def say(
+        self, message: Message, changes: Mapping[str, str | None] = {}, *, path: str = "/mcp"
+    ) -> Reply:
+        """Send a POST and return the whole reply."""
+        return await self.begin(message, changes, path=path).ended()
+
+    def listen(self, after: str | None = None, *, path: str = "/mcp") -> Open:
+        """Begin a GET that only the caller looks at; `after` is the last event that was read."""
+        headers = {"accept": "text/event-stream", "last-event-id": after, **self.session}
+        return self.http.open("GET", path, {**headers, **bearer(self.token)})
 
     def _closes(self, message: object) -> bool:
         """Cancel as HTTP does: a stateless request by closing its response, and nothing else."""
@@ -179,10 +206,10 @@ class HttpPeer(Peer):
         self.session = {"mcp-session-id": reply.headers["mcp-session-id"]}
         if version >= "2025-06-18":
             self.session["mcp-protocol-version"] = version
-        headers = {"accept": "text/event-stream", **self.session, **bearer(self.token)}
-        opened = self.http.open("GET", "/mcp", headers)
-        self._open.append((None, opened))
-        self._watch(self._follow(None, opened))
+        if self.listens:
+            opened = self.listen()
+            self._open.append((None, opened))
+            self._watch(self._follow(None, opened))
 
     def _watch(self, follows: Any) -> None:
         task = asyncio.ensure_future(follows)
@@ -271,11 +298,18 @@ class HttpExchange:
         *,
         peers: int = 1,
         tokens: Sequence[str | None] = (None,),
+        listens: bool = True,
     ) -> T:
-        """Run a scenario with so many clients and return what it returns."""
+        """Run a scenario with so many clients and return what it returns.
+
+        With `listens` each opens the GET stream of its session, as soon as it has one.
+        """
 
         async def runs() -> T:
-            made = [HttpPeer(self, token=tokens[at % len(tokens)]) for at in range(peers)]
+            made = [
+                HttpPeer(self, token=tokens[at % len(tokens)], listens=listens)
+                for at in range(peers)
+            ]
             tasks = len(asyncio.all_tasks())
             try:
                 result = await scenario(*made)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cases.dialects import (
     LEGACY,
+    MEMORY,
     MODERN,
     STDIO,
     Dialect,

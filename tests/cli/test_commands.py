@@ -58,6 +58,8 @@ def test_without_a_command_the_help_is_an_error() -> None:
         (["serve", "a", "--max-in-flight", "0"], "Invalid value for '--max-in-flight'"),
         (["serve", "a", "--callback-timeout", "0"], "Invalid value for '--callback-timeout'"),
         (["serve", "a", "--log-level", "loud"], "Invalid value for '--log-level'"),
+        (["serve", "a", "--http", "--port", "65536"], "Invalid value for '--port'"),
+        (["serve", "a", "--port", "0"], "--port belongs to --http: name that as well; see raxol"),
         (["check", "a", "--allow-reads", "tools/call"], "--allow-reads names 'tools/call'"),
         (
             ["check", "a", "--allow-all-tools", "--authorizer", "b:c"],
@@ -101,6 +103,41 @@ def test_a_check_judges_what_the_same_options_would_serve(write_module: WriteMod
     report = json.loads(result.stdout)
     assert result.exit_code == 0
     assert (report["authorizer"], report["tools"][0]["guarded"]) == ("configured", True)
+
+
+def test_what_the_network_refuses_counts_when_that_is_asked(write_module: WriteModule) -> None:
+    write_module("checked_n", SERVER)
+    told = "network          no: found is not served over a network in production, because nobody"
+    for arguments, code in (([], 0), (["--http"], 1)):
+        result = run("check", "checked_n", *arguments)
+        assert result.exit_code == code
+        assert told in result.stdout
+    guarded = ["--http", "--allow-all-tools", "--allow-reads", "tools/list"]
+    result = run("check", "checked_n", *guarded)
+    assert result.exit_code == 0
+    assert "network          nothing refuses one in this environment (production)" in result.stdout
+    result = run("check", "checked_n", *guarded, "--host", "0.0.0.0")
+    assert result.exit_code == 1
+    assert "network          no: binding to 0.0.0.0 without authentication" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "found is not served over a network in production, because nobody has decided who"),
+        (
+            ["--allow-all-tools", "--allow-reads", "tools/list", "--tokens", "not_there.txt"],
+            "not_there.txt cannot be read: ",
+        ),
+    ],
+)
+def test_what_the_network_refuses_is_not_served(
+    write_module: WriteModule, arguments: list[str], told: str
+) -> None:
+    write_module("served_n", SERVER)
+    result = run("serve", "served_n", "--http", "--port", "0", *arguments)
+    assert result.exit_code == 1
+    assert sentence(result).startswith(told)
 
 
 @pytest.mark.parametrize("command", ["check", "serve"])

@@ -54,12 +54,14 @@ def test_named_tools_are_allowed_and_no_other(names: tuple[str, ...]) -> None:
     assert "not_allowlisted" in denied
 
 
-def test_an_empty_list_of_tools_allows_none() -> None:
-    """rulings: naming the option is a decision, whatever it says."""
-    server = make_server()
-    Guards(allow_tools=("",)).apply(server)
-    assert server.authorization_configured()
-    assert "not_allowlisted" in answers(server, LOOK)[0]
+@pytest.mark.parametrize("texts", [("",), (",",), (" , ,",), ("look", "")])
+@pytest.mark.parametrize("option", ["allow_tools", "allow_reads"])
+def test_a_list_that_names_nothing_is_refused(option: str, texts: tuple[str, ...]) -> None:
+    """ours: an empty variable of a shell decides nothing."""
+    spelt = option.replace("_", "-")
+    with pytest.raises(click.UsageError) as caught:
+        Guards(**{option: texts})  # type: ignore[arg-type]  # a row of the table
+    assert caught.value.message == f"--{spelt} names nothing: give a name, or leave it out"
 
 
 def test_a_name_without_a_tool_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:

@@ -123,6 +123,8 @@ def test_a_file_with_the_name_of_another_module_is_refused(write_module: WriteMo
         ("raise ValueError\n", "ValueError (wrong.py:1)"),
         ("import json\njson.loads('{')\n", "(wrong.py:2)"),
         ("import sys\nsys.exit('set FOLDER')\n", "SystemExit: set FOLDER (wrong.py:2)"),
+        ("raise GeneratorExit\n", "GeneratorExit (wrong.py:1)"),
+        ("raise BaseException('odd')\n", "BaseException: odd (wrong.py:1)"),
         ("import sys\nsys.exit(3)\n", 'guard that with if __name__ == "__main__"'),
         (
             "from raxol_mcp import Server\nserver = Server()\n@server.tool\ndef f(): ...\n",
@@ -140,6 +142,8 @@ def test_a_mistake_is_told_as_the_users(write_module: WriteModule, text: str, to
 def test_a_mistake_in_a_function_is_told(write_module: WriteModule) -> None:
     write_module("fails_j", "def make():\n    raise OSError('no disk')\n")
     assert failure("fails_j:make") == "fails_j:make() failed: OSError: no disk (fails_j.py:2)"
+    write_module("odd_j", "def make():\n    raise GeneratorExit\n")
+    assert failure("odd_j:make") == "odd_j:make() failed: GeneratorExit (odd_j.py:2)"
     write_module("takes_j", "def make(config): ...\n")
     assert failure("takes_j:make").startswith("takes_j:make() failed: TypeError: make() missing")
 
@@ -148,6 +152,9 @@ def test_ctrl_c_is_no_mistake(write_module: WriteModule) -> None:
     write_module("interrupted_k", "raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):
         load_server("interrupted_k")
+    write_module("called_k", "def make():\n    raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        load_server("called_k:make")
 
 
 def test_an_error_without_a_line_of_the_users_is_ours() -> None:

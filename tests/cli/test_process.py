@@ -3,11 +3,14 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -76,7 +79,7 @@ def command(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **environment},
     ) as process:
         try:
             yield process
@@ -221,3 +224,56 @@ def test_with_a_safe_path_the_current_folder_is_not_imported_from(
         _, err = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 1
     assert err.startswith("raxol-mcp: there is no module 'noisy' in ")
+
+
+def test_it_serves_over_http_and_says_where(write_module: WriteModule) -> None:
+    """ours: docs/cli.md. What the user's code prints is not ours to keep from stdout there."""
+    write_module("noisy", NOISY)
+    guards = ["--allow-tools", "look", "--allow-reads", "tools/list"]
+    with command("serve", "noisy.py", "--http", "--port", "0", *guards) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        line = process.stderr.readline()
+        assert line.startswith("raxol-mcp: serving noisy at http://127.0.0.1:")
+        request = Request(
+            line.split()[-1],
+            call(1, "look").encode(),
+            {
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": "tools/call",
+                "Mcp-Name": "look",
+            },
+        )
+        with urlopen(request, timeout=TIMEOUT) as answer:
+            assert json.load(answer)["result"]["content"][0]["text"] == "seen"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 143
+        assert process.stderr.read() == ""
+        printed = ["BANNER", "IN A TOOL", "LAST WORDS", "RAW BANNER"]
+        assert sorted(process.stdout.read().splitlines()) == printed
+
+
+@pytest.mark.slow
+def test_over_http_a_signal_ends_a_server_whose_tool_is_stuck(write_module: WriteModule) -> None:
+    """ours: docs/cli.md, within ten seconds."""
+    write_module("stuck", STUCK)
+    guards = ["--allow-all-tools", "--allow-reads", "tools/list"]
+    with command("serve", "stuck.py", "--http", "--port", "0", *guards) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        address = urlsplit(process.stderr.readline().split()[-1])
+        assert address.hostname is not None
+        with socket.create_connection((address.hostname, address.port or 0), TIMEOUT) as client:
+            body = call(1, "block").encode()
+            client.sendall(
+                b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Accept: application/json, text/event-stream\r\nMcp-Method: tools/call\r\n"
+                b"Mcp-Name: block\r\nMCP-Protocol-Version: 2026-07-28\r\n"
+                b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            )
+            assert process.stdout.readline() == "BLOCKED\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(TIMEOUT) == 143
+        assert process.stdout.read() == "CLEANED UP\n"

@@ -1,18 +1,24 @@
 """Serving for a process: exit codes, and how patient the end is."""
 
 import asyncio
+import io
 import json
 import os
+import re
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from raxol_mcp import ConfigurationError, Server
+from raxol_mcp import ConfigurationError, Server, allow_all
 from raxol_mcp.cli import serving
+from raxol_mcp.cli.network import Network
 
 
 @dataclass
@@ -102,7 +108,7 @@ def test_a_client_that_is_cut_off_is_a_failure(
     async def flood() -> str:
         """Notify without end."""
         for _ in range(10_000):
-            server.notify("notifications/resources/list_changed")
+            server.notify("notifications/x-flood")
         return "flooded"
 
     # A client of the handshake era: the other one is told nothing that it did not ask for.
@@ -137,18 +143,58 @@ def test_a_server_that_refuses_to_start_is_not_served(pipes: Pipes) -> None:
     assert pipes.answers() == []
 
 
+@pytest.mark.parametrize("error", [OSError, SystemExit])
 def test_a_lifespan_that_fails_is_told_as_the_users(
-    pipes: Pipes, capsys: pytest.CaptureFixture[str]
+    pipes: Pipes, error: type[BaseException]
 ) -> None:
+    """ours: docs/cli.md: it does not start, whatever it raised."""
+
     @asynccontextmanager
     async def lifespan(server: Server) -> AsyncIterator[None]:
         if server.name == "served":
-            raise OSError("no database")
+            raise error("no database")
         yield
+
+    told = rf"^served failed to start: {error.__name__}: no database \(\S+:\d+\)$"
+    with pytest.raises(ConfigurationError, match=told):
+        pipes.serve(Server("served", lifespan=lifespan))
+
+
+def test_a_lifespan_that_never_yields_is_told(pipes: Pipes) -> None:
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        if server.name == "other":
+            yield
+
+    told = "^served failed to start: RuntimeError: generator didn't yield$"
+    with pytest.raises(ConfigurationError, match=told):
+        pipes.serve(Server("served", lifespan=lifespan))
+
+
+def test_a_start_that_is_cancelled_is_no_failure(pipes: Pipes) -> None:
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.Event().wait()
+        yield
+
+    assert pipes.serve(Server("served", lifespan=lifespan)) == 143
+
+
+@pytest.mark.parametrize("error", [OSError, SystemExit])
+def test_a_lifespan_that_fails_at_the_end_is_told_as_the_users(
+    pipes: Pipes, capsys: pytest.CaptureFixture[str], error: type[BaseException]
+) -> None:
+    """ours: docs/cli.md: a failure, and no exit code of the user's choice."""
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[None]:
+        yield
+        raise error("no database")
 
     assert pipes.serve(Server("served", lifespan=lifespan)) == 1
     sentence = capsys.readouterr().err
-    assert sentence.startswith("raxol-mcp: served failed: OSError: no database (")
+    assert sentence.startswith(f"raxol-mcp: served failed: {error.__name__}: no database (")
     assert sentence.count("\n") == 1
 
 
@@ -218,3 +264,80 @@ def test_a_signal_leaves_work_the_time_to_end(pipes: Pipes) -> None:
 
     pipes.serve(server, request(1, "stop"), end_input=False)
     assert server.within == 5.0
+
+
+# -- over HTTP --------------------------------------------------------------------------------
+
+
+class Signaller(io.StringIO):
+    """A stderr that answers the address with a signal: serving has begun then."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__()
+        self.number = number
+
+    def flush(self) -> None:
+        signal.raise_signal(self.number)
+
+
+def guarded() -> PatientServer:
+    """Return a server that may be served over a network."""
+    return PatientServer(
+        "served",
+        authorizer=allow_all(),
+        authorizer_source="configured",
+        read_authorizer=allow_all(),
+    )
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_over_http_a_signal_has_the_code_that_a_shell_expects(
+    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[tuple[float, int]] = []
+    server = guarded()
+    told = Signaller(number)
+    monkeypatch.setattr("sys.stderr", told)
+    assert code == serving.serve_network(
+        server,
+        Network(http=True, port=0, path="/here"),
+        end_process=lambda seconds, code: ended.append((seconds, code)),
+    )
+    address = r"raxol-mcp: serving served at http://127\.0\.0\.1:[0-9]+/here\n"
+    assert re.fullmatch(address, told.getvalue())
+    assert server.within == 1.0, "what runs has had the drain time already"
+    assert ended == [(10.0, 1), (1.0, code)]
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1 port {port}"):
+            serving.serve_network(guarded(), Network(http=True, port=port))
+
+
+def test_every_refusal_is_told_at_once() -> None:
+    """ours: docs/cli.md. One sentence, so that nobody meets them one by one."""
+    with pytest.raises(ConfigurationError) as caught:
+        serving.serve_network(Server("open"), Network(http=True, host="0.0.0.0"))
+    assert str(caught.value).startswith("binding to 0.0.0.0 without authentication")
+    assert "; open is not served over a network" in str(caught.value)
+
+
+def test_the_loop_is_uvloops_where_that_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ours: docs/dependencies.md."""
+    monkeypatch.setattr("sys.stderr", Signaller(signal.SIGTERM))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "uvloop.py").write_text(
+        "from asyncio import SelectorEventLoop\n"
+        "made = []\n"
+        "def new_event_loop():\n"
+        "    made.append(SelectorEventLoop())\n"
+        "    return made[0]\n"
+    )
+    serving.serve_network(guarded(), Network(http=True, port=0))
+    assert len(import_module("uvloop").made) == 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 from raxol_mcp.core.calls import Call, Via
 from raxol_mcp.core.eras import Era, HandshakeEra, Identity, StatelessEra
 from raxol_mcp.core.peers import Capability, ConnectionFacts, Peer
+from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.wire.jsonrpc import Failure, JSONObject, Request
 from raxol_mcp.wire.meta import (
     META_CLIENT_CAPABILITIES,
@@ -398,3 +402,40 @@ def test_the_discovery() -> None:
         "cacheScope": "private",
     }
     assert StatelessEra(Identity(instructions="Be kind.")).discovery()["instructions"] == "Be kind."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"name": 5}, "name must be text that is not empty, got: 5"),
+        ({"name": ""}, "name must be text that is not empty, got: ''"),
+        ({"name": "x\ud800"}, "name cannot be sent: a string holds half of a surrogate pair"),
+        ({"version": None}, "version must be text that is not empty, got: None"),
+        ({"version": ""}, "version must be text that is not empty, got: ''"),
+        ({"title": b"x"}, "title must be text, got: b'x'"),
+        ({"instructions": 1.5}, "instructions must be text, got: 1.5"),
+        ({"instructions": "\udfff"}, "instructions cannot be sent: "),
+        ({"instructions": "x" * (1 << 20)}, "instructions cannot be sent: "),
+        *(
+            ({"cache_ttl": ttl}, f"cache_ttl must be from 0 to 2147483648 seconds, got: {ttl!r}")
+            for ttl in (math.nan, math.inf, -1, -math.inf, 1e308, 2**31 + 1, True, "1", None)
+        ),
+    ],
+)
+def test_an_identity_that_cannot_be_sent_is_refused(wrong: dict[str, Any], sentence: str) -> None:
+    """ours: at once and in a sentence, not at every greeting."""
+    with pytest.raises(ConfigurationError) as caught:
+        Identity(**wrong)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "größe", "version": "1", "title": "", "instructions": ""},
+        {"instructions": "x" * 1_000_000},
+        {"cache_ttl": 2**31},
+    ],
+)
+def test_an_identity_at_its_bounds_is_taken(given: dict[str, Any]) -> None:
+    Identity(**given)

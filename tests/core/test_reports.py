@@ -871,7 +871,7 @@ def test_what_a_listen_may_name_is_bounded(uris: list[str], problem: str | None)
     world.open()
     wanted: JSONObject = {"resourceSubscriptions": uris}
     expected = acknowledged(7, wanted) if problem is None else push("a", error(7, -32602, problem))
-    assert listen(world, 7, wanted, **wanted) == [expected]
+    assert listen(world, 7, wanted, resourceSubscriptions=uris) == [expected]
 
 
 def test_the_prompt_is_put_by_its_own_connection_alone() -> None:

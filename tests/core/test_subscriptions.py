@@ -8,7 +8,7 @@ from raxol_mcp.core.calls import Call, Via
 from raxol_mcp.core.eras import StatelessEra
 from raxol_mcp.core.methods import STATELESS_METHODS
 from raxol_mcp.core.peers import ConnectionFacts, Peer
-from raxol_mcp.core.subscriptions import listeners, stamped, wants_broadcast
+from raxol_mcp.core.subscriptions import listeners, only_a_hint, stamped, wants_broadcast
 from raxol_mcp.wire.jsonrpc import JSONObject, Notification
 from raxol_mcp.wire.meta import META_SUBSCRIPTION_ID
 from tests.core.support import IDENTITY
@@ -119,3 +119,20 @@ def test_a_notification_of_a_listen_names_it(id: int | str, meta: object) -> Non
         UPDATED, {"_meta": {**kept, META_SUBSCRIPTION_ID: id}, "uri": "file:///a"}
     )
     assert params == before, "what was announced belongs to others, too"
+
+
+@pytest.mark.parametrize(
+    ("method", "hint"),
+    [
+        (TOOLS, True),
+        (PROMPTS, True),
+        (RESOURCES, True),
+        (UPDATED, True),
+        ("notifications/message", False),
+        ("notifications/progress", False),
+        ("notifications/resources/updated/list", False),
+    ],
+)
+def test_what_only_tells_to_look_again(method: str, hint: bool) -> None:
+    """ours: ADR-0014: one of these that waits is as good as two."""
+    assert only_a_hint(Notification(method)) is hint

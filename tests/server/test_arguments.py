@@ -9,6 +9,7 @@ def test_one_sentence_joins_every_problem() -> None:
     """MCP 2025-11-25 server/tools §Error Handling: input errors are for the model to read."""
     problems = ["'a' is required", "'b' is unknown"]
     assert sentence(problems) == "Invalid arguments: 'a' is required; 'b' is unknown."
+    assert sentence([(("a", 0), "is odd")]) == "Invalid arguments: 'a[0]' is odd."
     assert sentence(["'x' is odd"], noun="answer") == "Invalid answer: 'x' is odd."
 
 

@@ -12,6 +12,7 @@ import msgspec
 import pydantic
 import pytest
 
+from raxol_mcp.server import arguments, binding
 from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.binding import Field, Form, convert_strictly, overlooked_in
 from raxol_mcp.server.schema import describe
@@ -250,7 +251,26 @@ def test_a_value_alone_is_converted_as_strictly() -> None:
 def test_unknown_members_of_a_value_are_problems() -> None:
     shape = msgspec.inspect.type_info(Point)
     assert overlooked_in({"x": 1}, shape) == []
-    assert overlooked_in({"x": 1, "z": 1}, shape) == ["'z' is unknown"]
+    assert overlooked_in({"x": 1, "z": 1}, shape) == [(("z",), "is unknown")]
+
+
+def test_a_flood_of_wrong_names_is_counted_and_not_put_into_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ours: 20 problems are told; a caller can send a hundred thousand."""
+    written: list[object] = []
+
+    def quoted(names: Any) -> str:
+        written.append(names)
+        return "'x'"
+
+    for module in (arguments, binding):
+        monkeypatch.setattr(module, "quoted", quoted)
+    flood = {f"k{number}": number for number in range(1_000)}
+    for given in ({"point": {"x": 1}, **flood}, {"point": {"x": 1, **flood}}):
+        assert problem(form(point=Point), given).endswith("; 'x' is unknown; and 980 more.")
+        assert len(written) == 20
+        written.clear()
 
 
 def test_a_pattern_has_no_newline_behind_its_end() -> None:

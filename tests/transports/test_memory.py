@@ -13,6 +13,7 @@ from raxol_mcp.wire.jsonrpc import Failure, Incoming, Notification, Request, Res
 from tests.transports.fakes import FakePort, error_code, request, result
 
 CHANGED = Notification("notifications/tools/list_changed")
+ODD = Notification("notifications/odd")
 CHANGED_BODY = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
@@ -301,11 +302,11 @@ def test_broadcasts_that_are_not_read_end_the_connection() -> None:
     async def scenario() -> None:
         async with MemoryTransport(port, max_messages=3) as client:
             for _ in range(3):
-                port.sink.put(CHANGED)
-            port.sink.put(CHANGED, droppable=True)
+                port.sink.put(ODD)
+            port.sink.put(ODD, droppable=True)
             port.sink.put(Response(5, {}))
             client.notify("still open")
-            port.sink.put(CHANGED)
+            port.sink.put(ODD)
             assert client.closed == "the client lets broadcasts pile up"
             assert len(client.unread()) == 4
 

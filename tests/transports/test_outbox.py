@@ -104,8 +104,33 @@ def test_broadcasts_that_were_taken_no_longer_count() -> None:
     assert [outbox.put("changed", 1) for _ in range(3)] == [QUEUED, QUEUED, OVERFLOW]
 
 
+def test_a_hint_waits_once_until_it_is_taken() -> None:
+    """ours: ADR-0014. A burst of changes must not cut off a peer that reads well."""
+    outbox: Outbox[str] = Outbox(max_messages=2, max_bytes=100)
+    for _ in range(1000):
+        assert outbox.put("tools changed", 10, hint="tools") is QUEUED
+    assert outbox.put("a changed", 10, hint=("resource", "a")) is QUEUED
+    assert outbox.put("tools changed", 10, hint="tools") is QUEUED
+    assert (outbox.messages, outbox.size_bytes) == (2, 20)
+    assert outbox.put("b changed", 10, hint=("resource", "b")) is OVERFLOW
+    assert outbox.take(10) == ["tools changed"]
+    assert outbox.put("tools changed", 10, hint="tools") is QUEUED
+    assert outbox.take() == ["a changed", "tools changed"]
+    assert outbox.put("tools changed", 10, hint="tools") is QUEUED
+    assert outbox.messages == 1
+
+
+def test_a_hint_that_was_not_admitted_does_not_count_as_waiting() -> None:
+    outbox: Outbox[str] = Outbox(max_messages=1, max_bytes=100)
+    assert outbox.put("odd", 1) is QUEUED
+    assert [outbox.put("changed", 1, hint="tools") for _ in range(2)] == [OVERFLOW, OVERFLOW]
+
+
 def test_clear_forgets_everything() -> None:
     outbox = filled(4)
+    outbox.put("changed", 1, hint="tools")
+    outbox.clear()
+    assert outbox.put("changed", 1, hint="tools") is QUEUED
     outbox.clear()
     assert (outbox.messages, outbox.size_bytes, outbox.over, bool(outbox)) == (0, 0, False, False)
 

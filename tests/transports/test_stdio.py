@@ -26,6 +26,7 @@ from raxol_mcp.wire.jsonrpc import Incoming, Notification, Request, Response
 from tests.transports.fakes import FakePort, Message, PipePeer, error_code, request, result
 
 CHANGED = Notification("notifications/tools/list_changed")
+ODD = Notification("notifications/odd/for_everybody")
 
 
 def run(scenario: Callable[[PipePeer], Awaitable[None]], peer: PipePeer) -> None:
@@ -403,7 +404,7 @@ def test_broadcasts_to_a_peer_that_never_reads_end_the_connection() -> None:
 
     async def scenario(peer: PipePeer) -> None:
         for _ in range(5_000):
-            peer.port.sink.put(CHANGED)
+            peer.port.sink.put(ODD)
         assert await peer.ended() is Ended.OUTBOX_OVERFLOW
         assert virtual_now() == 0.0
 
@@ -417,8 +418,25 @@ def test_a_burst_of_broadcasts_that_the_pipe_can_take_is_no_overflow() -> None:
 
     async def scenario(peer: PipePeer) -> None:
         for _ in range(900):
-            peer.port.sink.put(CHANGED)
+            peer.port.sink.put(ODD)
         assert len(await peer.messages(900)) == 900
+
+    run(scenario, PipePeer(FakePort()))
+
+
+def test_a_burst_of_changes_does_not_cut_off_a_peer_that_reads() -> None:
+    """ours: ADR-0014. What waits already is not queued again; what comes after it was sent is."""
+    updates = [Notification("notifications/resources/updated", {"uri": uri}) for uri in "ab"]
+
+    async def scenario(peer: PipePeer) -> None:
+        for _ in range(2):
+            for _ in range(5_000):
+                for message in (CHANGED, *updates):
+                    peer.port.sink.put(message)
+            seen = await peer.messages(3)
+            assert [message.get("params") for message in seen] == [None, {"uri": "a"}, {"uri": "b"}]
+        await peer.send(request(1))
+        assert await peer.message() == result(1, {})
 
     run(scenario, PipePeer(FakePort()))
 

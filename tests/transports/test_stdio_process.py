@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,11 @@ TIMEOUT = 20.0
 
 
 @contextmanager
-def program(mode: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the program with three pipes; kill it in the end if it is still there."""
+def started(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start Python with three pipes; kill it in the end if it is still there."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "src"), *filter(None, sys.path)])
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.transports.stdio_program", mode],
+        [sys.executable, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -35,6 +35,11 @@ def program(mode: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
+
+
+def program(mode: str, **environment: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """Start the program of the module next to this one."""
+    return started("-m", "tests.transports.stdio_program", mode, **environment)
 
 
 def ask(process: subprocess.Popen[bytes], *messages: object) -> None:
@@ -169,3 +174,45 @@ def test_a_forked_child_does_not_keep_the_clients_pipe_open() -> None:
             assert os.read(process.stdout.fileno(), 1) == b""
         finally:
             os.kill(child, signal.SIGKILL)
+
+
+STUBBORN = """
+import asyncio
+from contextlib import asynccontextmanager
+from raxol_mcp import Server, serve_stdio
+
+@asynccontextmanager
+async def lifespan(server):
+    yield
+    print("CLEANED UP")
+
+server = Server("stubborn", lifespan=lifespan)
+
+@server.tool
+async def stay() -> str:
+    "Stay, whatever happens."
+    print("BEGUN")
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            print("STAYED")
+
+asyncio.run(serve_stdio(server, drain_timeout=0.1))
+"""
+
+
+def test_a_tool_that_swallows_its_cancellation_does_not_keep_the_process() -> None:
+    """MCP 2026-07-28 basic/transports/stdio §Shutdown; `asyncio.run` waited for it for ever."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    with started("-c", STUBBORN) as process:
+        ask(process, request(1, "tools/call", name="stay", _meta=meta))
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"BEGUN\n"
+        code, messages, err = finish(process)
+    assert (code, messages) == (0, [])
+    assert err.count("CLEANED UP") == 1
+    assert err.count("STAYED") >= 1

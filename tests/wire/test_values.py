@@ -22,7 +22,8 @@ def test_values_are_the_same_when_they_hold_the_same() -> None:
 
 
 def test_values_of_two_classes_are_never_the_same() -> None:
-    assert _Point(1) != _Fixed(1)
+    other: object = _Fixed(1)
+    assert _Point(1) != other
 
 
 def test_a_value_shows_what_it_holds() -> None:

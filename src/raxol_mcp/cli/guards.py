@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from raxol_mcp.server.app import Server
     from raxol_mcp.server.authorizer import Authorizer
 
-__all__ = ["Guards", "guard_options", "names_in"]
+__all__ = ["Guards", "guard_options", "names_in", "refuse_empty"]
 
 _logger = logging.getLogger("raxol_mcp.cli")
 
@@ -33,7 +33,7 @@ class Guards(Value, frozen=True, kw_only=True):
 
     What is not named leaves the server as it is; the two lists are empty then, and hold the raw
     texts, names with commas between them, otherwise. Raises click.UsageError for options that
-    contradict each other and for reading methods that do not exist.
+    contradict each other, for a list without a name and for reading methods that do not exist.
     """
 
     allow_tools: tuple[str, ...] = ()
@@ -50,6 +50,8 @@ class Guards(Value, frozen=True, kw_only=True):
             named = [_option(name) for name in group if getattr(self, name)]
             if len(named) > 1:
                 raise click.UsageError(f"{' and '.join(named)} exclude each other: name one")
+        refuse_empty("--allow-tools", self.allow_tools)
+        refuse_empty("--allow-reads", self.allow_reads)
         for name in names_in(self.allow_reads):
             if name not in (reads := _reads()):
                 raise click.UsageError(
@@ -170,3 +172,9 @@ def _option(name: str) -> str:
 def names_in(texts: Iterable[str]) -> list[str]:
     """List the names of an option that may be repeated and may hold several, with commas."""
     return [name for text in texts for part in text.split(",") if (name := part.strip())]
+
+
+def refuse_empty(option: str, texts: Iterable[str]) -> None:
+    """Raise click.UsageError for a list that names nothing, such as a shell's empty variable."""
+    if not all(names_in([text]) for text in texts):
+        raise click.UsageError(f"{option} names nothing: give a name, or leave it out")

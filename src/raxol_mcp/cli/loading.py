@@ -138,7 +138,9 @@ def _imported(name: str, label: str) -> ModuleType:
                 "check the spelling, or give the path of a .py file"
             ) from None
         raise _mistake(f"{label} cannot be imported", error) from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever it is, SystemExit as well: the user's code ended
         raise _mistake(f"{label} cannot be imported", error) from error
 
 
@@ -165,7 +167,9 @@ def _suggestion(module: ModuleType) -> str:
 def _called(function: Callable[[], object], label: str) -> object:
     try:
         value = function()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # as above
         raise _mistake(f"{label}() failed", error) from error
     close = getattr(value, "close", None)
     if hasattr(value, "__await__") and callable(close):

@@ -7,13 +7,13 @@ need beyond click is imported when they are applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from raxol_mcp.cli.guards import names_in
+from raxol_mcp.cli.guards import names_in, refuse_empty
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.wire.values import Value
 
@@ -36,8 +36,8 @@ _FOR_JWT: Final = ("jwks_url", "jwt_audience", "public_url")
 class Network(Value, frozen=True, kw_only=True):
     """What the options of one command line say; None and an empty tuple: nothing.
 
-    Raises click.UsageError for options that contradict each other, and for those that mean
-    nothing without another one.
+    Raises click.UsageError for options that contradict each other, for those that mean nothing
+    without another one, and for a list without a name.
     """
 
     http: bool = False
@@ -57,6 +57,8 @@ class Network(Value, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         named = [name for name in self.__struct_fields__ if self._names(name)]
+        for name in ("allowed_hosts", "allowed_origins", "required_scopes"):
+            refuse_empty(_options([name]), getattr(self, name))
         if named and not self.http:
             raise click.UsageError(f"{_options(named)} belongs to --http: name that as well")
         sources = [name for name in _SOURCES if name in named]
@@ -79,7 +81,7 @@ class Network(Value, frozen=True, kw_only=True):
             raise click.UsageError("--jwt-issuer needs --jwks-url: where its keys are")
         elif self.jwt_audience is None and self.public_url is None:
             raise click.UsageError(
-                "--jwt-issuer needs --jwt-audience: the public URL of this server, as tokens name it"
+                "--jwt-issuer needs --jwt-audience: the public URL of this server"
             )
 
     @property
@@ -278,7 +280,7 @@ def _refusal(check: Callable[[], object]) -> str | None:
     return None
 
 
-def _options(names: list[str]) -> str:
+def _options(names: Iterable[str]) -> str:
     spelt = {"allowed_hosts": "--allowed-host", "allowed_origins": "--allowed-origin"}
     spelt["required_scopes"] = "--required-scope"
     return " and ".join(spelt.get(name, "--" + name.replace("_", "-")) for name in names)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from raxol_mcp.cli.loading import blame
+from raxol_mcp.cli.loading import blame, one_line
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.transports.stdio import Ended, serve_stdio
 
@@ -141,7 +141,7 @@ async def _told(
         return code
     except ConfigurationError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         told = blame(error)
         if told is None:
             raise
@@ -174,13 +174,22 @@ class _Served:
         self.patience = _AFTER_SIGNAL
         self.max_message_bytes = server.max_message_bytes
         self.max_depth = server.max_depth
-        self.start = server.start
         self.open = server.open
         self.receive = server.receive
         self.outstanding = server.outstanding
         self.gone = server.gone
         self.refusals_for_network = server.refusals_for_network
         self.input_schema = server.input_schema
+
+    async def start(self) -> None:
+        try:
+            await self._server.start()
+        except (ConfigurationError, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # of the lifespan, SystemExit as well
+            _logger.debug("the start failed", exc_info=error)
+            told = blame(error) or one_line(error)
+            raise ConfigurationError(f"{self._server.name} failed to start: {told}") from error
 
     def input_ended(self, connection: Hashable) -> None:
         self.patience = _AFTER_DRAIN

@@ -1,6 +1,6 @@
 """What a core wants done. Data only: the shell performs it, in order, and never awaits meanwhile.
 
-Treat them as immutable; they are not frozen because nothing outside of core/ and the shell has one.
+Treat them as immutable: they are frozen by agreement alone, since nobody but a shell gets them.
 """
 
 from __future__ import annotations

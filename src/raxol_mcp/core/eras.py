@@ -7,7 +7,7 @@ version in `params._meta` is stateless (2026-07-28), any other one belongs to th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from raxol_mcp.core.methods import HANDSHAKE_METHODS, STATELESS_METHODS, Method, level_problem
 from raxol_mcp.core.peers import Capability, Peer, capabilities_of
@@ -17,8 +17,15 @@ from raxol_mcp.errors import (
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     UNSUPPORTED_VERSION,
+    ConfigurationError,
 )
-from raxol_mcp.wire.jsonrpc import Failure, JSONObject, Request
+from raxol_mcp.wire.jsonrpc import (
+    Failure,
+    JSONObject,
+    Request,
+    UnencodableResult,
+    encode_result,
+)
 from raxol_mcp.wire.meta import (
     HANDSHAKE_VERSIONS,
     LATEST_HANDSHAKE,
@@ -38,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Era", "HandshakeEra", "Identity", "StatelessEra"]
 
+_MAX_TEXT_BYTES: Final = 1024 * 1024  # ours, as for a definition
+_MAX_CACHE_TTL: Final = 2**31  # RFC 9111 §1.2.2: a cache need not count further
 _CAPABILITIES: JSONObject = {
     "tools": {"listChanged": True},
     "resources": {"subscribe": True, "listChanged": True},
@@ -49,7 +58,8 @@ _CAPABILITIES: JSONObject = {
 class Identity(Value, frozen=True):
     """Who the server says it is: `serverInfo`, `instructions`, and how long a listing is fresh.
 
-    `cache_ttl` is in seconds (0: do not cache).
+    `cache_ttl` is in seconds (0: do not cache). Raises ConfigurationError for what could not be
+    sent, which would fail every greeting, and for an empty name or version.
     """
 
     name: str = "raxol"
@@ -57,6 +67,28 @@ class Identity(Value, frozen=True):
     title: str | None = None
     instructions: str | None = None
     cache_ttl: float = 0.0
+
+    def __post_init__(self) -> None:
+        for option in ("name", "version", "title", "instructions"):
+            self._check_text(option, getattr(self, option), required=option in ("name", "version"))
+        ttl: object = self.cache_ttl
+        number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
+        if not number or not 0 <= ttl <= _MAX_CACHE_TTL:  # type: ignore[operator]  # narrowed by `number`
+            raise ConfigurationError(
+                f"cache_ttl must be from 0 to {_MAX_CACHE_TTL} seconds, got: {ttl!r}"
+            )
+
+    @staticmethod
+    def _check_text(option: str, value: object, *, required: bool) -> None:
+        if value is None and not required:
+            return
+        if not isinstance(value, str) or (required and not value):
+            kind = "text that is not empty" if required else "text"
+            raise ConfigurationError(f"{option} must be {kind}, got: {value!r}")
+        try:
+            encode_result(value, max_bytes=_MAX_TEXT_BYTES)
+        except UnencodableResult as error:
+            raise ConfigurationError(f"{option} cannot be sent: {error}") from error
 
     def server_info(self, *, version: str = STATELESS_VERSION) -> JSONObject:
         """Write the `Implementation` object of a revision; `title` exists from 2025-06-18 on."""

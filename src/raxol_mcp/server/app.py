@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from raxol_mcp.core.outcomes import Outcome
     from raxol_mcp.server.authorizer import Authorizer
     from raxol_mcp.server.processes import Processes
+    from raxol_mcp.telemetry import Observer
     from raxol_mcp.wire.jsonrpc import JSONObject
 
 __all__ = ["AuthorizerSource", "Lifespan", "Server"]
@@ -92,11 +93,15 @@ class Server(Declarations, Port):
         registry: Registry | None = None,
         breakers: Breakers | None = None,
         state_key: bytes | None = None,
-        observe: Callable[[str, dict[str, object]], None] | None = None,
+        observe: Observer | None = None,
     ) -> None:
-        Declarations.__init__(self, registry if registry is not None else Registry())
+        self._identity = Identity(name, version, title, instructions, cache_ttl)
         if type(page_size) is not int or not 1 <= page_size <= 1000:
             raise ConfigurationError(f"page_size must be from 1 to 1000, got: {page_size!r}")
+        _check_callable("unknown_tool_reply", unknown_tool_reply)
+        _check_callable("lifespan", lifespan)
+        _check_callable("observe", observe)
+        Declarations.__init__(self, registry if registry is not None else Registry())
         self.name = name
         self._authorizer: Authorizer | None = None
         self._read_authorizer: Authorizer | None = None
@@ -107,9 +112,9 @@ class Server(Declarations, Port):
         self._lifespan_exit: AbstractAsyncContextManager[object] | None = None
         self._serving = 0
         self._changing = asyncio.Lock()
+        self._stopping: asyncio.Task[None] | None = None
         self._changed: set[str] = set()
         self._processes: Processes | None = None
-        self._identity = Identity(name, version, title, instructions, cache_ttl)
         self._seal = Seal(_state_key(state_key))
         self.breakers = Breakers() if breakers is None else breakers
         bounds = limits if limits is not None else Limits()
@@ -148,9 +153,8 @@ class Server(Declarations, Port):
             raise ConfigurationError(
                 f"authorizer_source must be 'configured' or 'default', got: {source!r}"
             )
-        for option, value in (("authorizer", authorizer), ("read_authorizer", read_authorizer)):
-            if value is not None and not callable(value):
-                raise ConfigurationError(f"{option} must be callable, got: {value!r}")
+        _check_callable("authorizer", authorizer)
+        _check_callable("read_authorizer", read_authorizer)
         self._check_not_started()
         if authorizer is not None:
             self._authorizer, self._authorizer_source = authorizer, source
@@ -267,7 +271,22 @@ class Server(Declarations, Port):
         """End every call, close what `start` opened; the last transport's stop counts.
 
         Bounded: a thread whose function does not return is abandoned after `within` seconds.
+        Called by a callback, it ends that one's own call as well, unanswered like the others.
         """
+        if self._runtime.is_worker(asyncio.current_task()):
+            # Of its own: it cancels the callback, which must not interrupt it half way.
+            self._stopping = asyncio.create_task(self._stop_beside(within))
+            await asyncio.shield(self._stopping)
+        else:
+            await self._stop(within)
+
+    async def _stop_beside(self, within: float) -> None:
+        try:
+            await self._stop(within)
+        except Exception:  # of the lifespan: nobody is left who could be told
+            _logger.exception("the server did not stop in order")
+
+    async def _stop(self, within: float) -> None:
         async with self._changing:
             if self._serving > 1:
                 self._serving -= 1
@@ -349,6 +368,11 @@ class Server(Declarations, Port):
             self.notify(method)
 
 
+def _check_callable(option: str, value: object) -> None:
+    if value is not None and not callable(value):
+        raise ConfigurationError(f"{option} must be callable, got: {value!r}")
+
+
 def _new_id() -> str:
     return urlsafe_b64encode(os.urandom(12)).decode()
 
@@ -359,6 +383,8 @@ def _state_key(given: bytes | None) -> bytes:
         given = None if named is None else named.encode()
     if given is None:
         return os.urandom(32)
+    if not isinstance(given, bytes):
+        raise ConfigurationError(f"state_key must be bytes, got a {type(given).__name__}")
     if len(given) < 32:
         raise ConfigurationError(f"the state key ({STATE_KEY}) must have at least 32 bytes")
     import hashlib  # not at the top: a millisecond at every start, for those who give a key

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import msgpack
 
 from raxol_mcp.errors import RaxolError
 
-__all__ = ["ArgumentsInvalid", "copied", "quoted", "reworded", "sentence"]
+__all__ = ["ArgumentsInvalid", "Problem", "copied", "quoted", "reworded", "sentence"]
+
+# Said already, or where it is and what is wrong there: only those that are told are put into words.
+Problem: TypeAlias = str | tuple[Sequence[str | int], str]
 
 # Ours: a caller can send a hundred thousand wrong names; nobody reads more than these.
 _MAX_PROBLEMS: Final = 20
@@ -49,9 +52,12 @@ def copied(arguments: Mapping[str, object]) -> dict[str, object]:
     return copy
 
 
-def sentence(problems: Sequence[str], *, noun: str = "arguments") -> str:
+def sentence(problems: Sequence[Problem], *, noun: str = "arguments") -> str:
     """Join the problems, of which there is at least one."""
-    named = list(problems[:_MAX_PROBLEMS])
+    named = [
+        problem if isinstance(problem, str) else f"{quoted(problem[0])} {problem[1]}"
+        for problem in problems[:_MAX_PROBLEMS]
+    ]
     if len(problems) > _MAX_PROBLEMS:
         named.append(f"and {len(problems) - _MAX_PROBLEMS} more")
     return f"Invalid {noun}: {'; '.join(named)}."

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import NODEFAULT, ValidationError, convert
 from msgspec.structs import asdict
 
-from raxol_mcp.server.arguments import ArgumentsInvalid, quoted, reworded, sentence
+from raxol_mcp.server.arguments import ArgumentsInvalid, Problem, quoted, reworded, sentence
 from raxol_mcp.server.pydantic_types import decode_value
 from raxol_mcp.wire.jsonrpc import JSONObject
 
@@ -93,14 +93,15 @@ class Form:
         assert isinstance(bound, struct), "the conversion makes what it is asked for"
         return asdict(bound)
 
-    def _problems(self, arguments: Mapping[str, object]) -> list[str]:
+    def _problems(self, arguments: Mapping[str, object]) -> list[Problem]:
         """Judge every argument on its own, since the conversion stops at the first."""
         known = {field.name for field in self.fields}
-        problems = []
-        unknown = [f"{quoted([str(name)])} is unknown" for name in arguments if name not in known]
+        problems: list[Problem] = []
+        unknown = [((str(name),), "is unknown") for name in arguments if name not in known]
         if unknown:
-            takes = ", ".join(map(repr, (field.name for field in self.fields))) or "none"
-            unknown[-1] += f" (the arguments are {takes})" if known else " (there are none)"
+            takes = ", ".join(map(repr, (field.name for field in self.fields)))
+            note = f"(the arguments are {takes})" if known else "(there are none)"
+            unknown[-1] = (unknown[-1][0], f"is unknown {note}")
         for field in self.fields:
             if field.name not in arguments:
                 if field.default is NODEFAULT:
@@ -114,7 +115,7 @@ class Form:
                 problems.append(reworded(str(error), field.name, allowed=allowed))
             else:
                 problems += overlooked_in(value, msgspec.inspect.type_info(field.type), field.name)
-        return problems + unknown
+        return [*problems, *unknown]
 
 
 def convert_strictly(value: object, type_: object) -> object:
@@ -127,7 +128,7 @@ def convert_strictly(value: object, type_: object) -> object:
         return _converted(whole_floats(value, msgspec.inspect.type_info(type_)), type_)
 
 
-def overlooked_in(value: object, shape: msgspec.inspect.Type, *path: str) -> list[str]:
+def overlooked_in(value: object, shape: msgspec.inspect.Type, *path: str) -> list[Problem]:
     """Return a problem for each thing in a value, one that fits, which the conversion overlooks.
 
     `path` is where the value stands in the arguments.
@@ -135,9 +136,9 @@ def overlooked_in(value: object, shape: msgspec.inspect.Type, *path: str) -> lis
     from raxol_mcp.server.shapes import overlooked_newlines, unknown_members
 
     return [
-        *(f"{quoted(place)} is unknown" for place in unknown_members(value, shape, path)),
+        *((place, "is unknown") for place in unknown_members(value, shape, path)),
         *(
-            f"{quoted(place)} must not end with a newline"
+            (place, "must not end with a newline")
             for place in overlooked_newlines(value, shape, path)
         ),
     ]

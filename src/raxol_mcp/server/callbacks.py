@@ -89,7 +89,7 @@ class Callbacks:
                 value = await self._runtime.in_thread(work)
             else:
                 value = work()
-            # The first test is for what an `async def` gives: the other one takes longer than that.
+            # What an `async def` gives is told at once; asking for anything awaitable takes longer.
             if isinstance(value, CoroutineType) or inspect.isawaitable(value):
                 value = await value
         except asyncio.CancelledError:
@@ -160,7 +160,7 @@ class Callbacks:
             return not isinstance(error, ToolError)
         try:
             return fault(error) is not False
-        except Exception:
+        except (Exception, SystemExit):
             _logger.exception("the fault classifier failed")
             return True
 

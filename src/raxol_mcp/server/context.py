@@ -120,10 +120,17 @@ class Context:
         """Tell the client how far the work is, if it asked for that. Must increase.
 
         MCP basic/utilities/progress. Never blocks; dropped when the client does not keep up.
+        Raises TypeError for what is neither a number nor text, and `UnencodableResult` (a
+        ValueError) for numbers that are not finite and for text that JSON cannot carry.
         """
-        if self._call.progress_token is None:
-            return
+        _check_number("progress", progress)
+        if total is not None:
+            _check_number("total", total)
+        _check_text("message", message)
         call, runtime = self._call, self._runtime
+        encode_result((progress, total, message), max_bytes=runtime.core.limits.max_result_bytes)
+        if call.progress_token is None:
+            return
         runtime.on_loop(
             lambda: runtime.core.progressed(call, progress, total, message, runtime.now())
         )
@@ -131,18 +138,21 @@ class Context:
     def log(self, level: LogLevel, data: object, *, logger: str | None = None) -> None:
         """Send a log message to this call's client, if it wants that level.
 
-        `data` is any JSON value. Raises ValueError for an unknown level, and
-        `UnencodableResult` (a ValueError) for data that JSON cannot carry.
+        `data` is any JSON value. Raises ValueError for an unknown level, `UnencodableResult` (a
+        ValueError) for what JSON cannot carry, and TypeError for a logger that is no text.
         MCP server/utilities/logging: no secrets, please.
         """
         if level not in LOG_LEVELS:
             raise ValueError(f"level must be one of {', '.join(LOG_LEVELS)}, not {level!r}")
+        _check_text("logger", logger)
         severity = LOG_LEVELS.index(level)
         call, runtime = self._call, self._runtime
         wanted = call.era.log_severity(call)
         if wanted is None or severity < wanted:
             return
-        raw = encode_result(data, max_bytes=runtime.core.limits.max_result_bytes)
+        max_bytes = runtime.core.limits.max_result_bytes
+        encode_result(logger, max_bytes=max_bytes)
+        raw = encode_result(data, max_bytes=max_bytes)
         runtime.on_loop(lambda: runtime.core.logged(call, severity, logger, raw, runtime.now()))
 
     def debug(self, data: object) -> None:
@@ -268,3 +278,13 @@ class Context:
         if not isinstance(answer.result, dict):
             raise RemoteProtocolError(0, f"the answer to {question.method} is not an object")
         return answer.result
+
+
+def _check_number(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str | None):
+        raise TypeError(f"{name} must be text, not {value!r}")

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.arguments import quoted, sentence
+from raxol_mcp.server.arguments import Problem, quoted, sentence
 from raxol_mcp.server.schema_admission import admit
 from raxol_mcp.wire.jsonrpc import MAX_DEPTH, JSONObject
 
@@ -57,14 +57,14 @@ class Validator:
         except Exception as error:  # jsonschema-rs raises what its parts raise
             return sentence([f"they cannot be checked ({type(error).__name__})"], noun=noun)
 
-    def _errors(self, instance: object) -> list[str]:
+    def _errors(self, instance: object) -> list[Problem]:
         return [
             problem
             for error in islice(self._compiled.iter_errors(instance), _MAX_ERRORS)
             for problem in _problems(error)
         ]
 
-    def _blamed(self, instance: object) -> list[str]:
+    def _blamed(self, instance: object) -> list[Problem]:
         """Find the bad members of an object without asking the validator for its errors.
 
         With a schema that refers to itself the list of errors can be exponential in the depth of
@@ -77,8 +77,8 @@ class Validator:
         if not isinstance(instance, dict) or not isinstance(properties, dict):
             return []
         required = schema.get("required")
-        problems = [
-            f"{quoted([name])} is required"
+        problems: list[Problem] = [
+            ([name], "is required")
             for name in (required if isinstance(required, list) else ())
             if name not in instance
         ]
@@ -88,9 +88,9 @@ class Validator:
                 pointer = name.replace("~", "~0").replace("/", "~1")
                 part = parts.get(f"#/properties/{pointer}")
                 if part is not None and not part.is_valid(value):
-                    problems.append(f"{quoted([name])} does not fit its schema")
+                    problems.append(([name], "does not fit its schema"))
             elif schema.get("additionalProperties") is False:
-                problems.append(f"{quoted([name])} is unknown")
+                problems.append(([name], "is unknown"))
         return problems
 
 
@@ -125,14 +125,14 @@ def _reason(schema: JSONObject, error: Exception) -> str:
     return f"the JSON Schema is not valid at {where!r}: {message}"
 
 
-def _problems(error: jsonschema_rs.ValidationError) -> list[str]:
+def _problems(error: jsonschema_rs.ValidationError) -> list[Problem]:
     path = error.instance_path
     kind = error.kind.name
     value = error.kind.value
     if kind == "required":
-        return [f"{quoted([*path, value])} is required"]
+        return [([*path, value], "is required")]
     if kind in ("additionalProperties", "unevaluatedProperties") and isinstance(value, list):
-        return [f"{quoted([*path, name])} is unknown" for name in value]
+        return [([*path, name], "is unknown") for name in value]
     subject = quoted(path) if path else "the whole"
     if error.message.startswith(_MASK):
         return [subject + error.message.removeprefix(_MASK)]

@@ -119,6 +119,10 @@ class Port:
     ) -> Outgoing | None:
         """Handle one decoded message (what `decode` returns); return the reply, or None.
 
+        Start the server first (`async with server:`): without that its guards are not checked and
+        it has no lifespan. It lives on the loop of its first message until it is stopped, or until
+        that loop is closed.
+
         None for notifications and responses, and for a `tools/call` that was parked: its answer
         is pushed to the connection's subscriber later. With `timeout` (seconds) the call is
         cancelled and TimedOut raised when it takes longer. NotReady: the server has stopped.

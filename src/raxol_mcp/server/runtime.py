@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Hashable
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from raxol_mcp.core.effects import (
     Effect,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
     from raxol_mcp.core.server import ServerCore
     from raxol_mcp.server.threads import Threads
+    from raxol_mcp.telemetry import Observer
     from raxol_mcp.wire.jsonrpc import Failure, Outgoing, RequestId, Response
 
 __all__ = ["ServerRuntime", "Sink"]
@@ -37,6 +38,9 @@ __all__ = ["ServerRuntime", "Sink"]
 T = TypeVar("T")
 
 _logger = logging.getLogger("raxol_mcp.server")
+# What code of the user's may raise at an edge that must not fail. Not KeyboardInterrupt: that is
+# somebody else's.
+_FAILURES: Final = (Exception, SystemExit, asyncio.CancelledError)
 
 
 class Sink(Protocol):
@@ -73,7 +77,7 @@ class ServerRuntime:
         core: ServerCore,
         execute: Callable[[Call, Job], Coroutine[object, object, Outcome]],
         *,
-        observe: Callable[[str, dict[str, object]], None] | None = None,
+        observe: Observer | None = None,
     ) -> None:
         self.core = core
         self._threads: Threads | None = None
@@ -100,10 +104,14 @@ class ServerRuntime:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop this server lives on: the one that runs at its first use."""
+        """The loop this server lives on: the one that runs at its first use.
+
+        When that is closed and the server was not stopped, the one that runs next.
+        """
         loop = self._loop
-        if loop is None:
+        if loop is None or loop.is_closed():
             loop = self._loop = asyncio.get_running_loop()
+            self._timer = None  # one that was armed in another loop never fires
         return loop
 
     def now(self) -> float:
@@ -165,7 +173,7 @@ class ServerRuntime:
         if sink is not None:
             try:
                 sink.put(effect.message, about=effect.about, droppable=effect.droppable)
-            except (Exception, asyncio.CancelledError):
+            except _FAILURES:
                 # An embedder's callback. The effects after this one are of other calls.
                 _logger.exception("the sink of %r failed", effect.connection)
 
@@ -185,7 +193,7 @@ class ServerRuntime:
         if self._observe is not None:
             try:
                 self._observe(effect.event, effect.fields)
-            except (Exception, asyncio.CancelledError):
+            except _FAILURES:
                 _logger.exception("the observer failed on %s", effect.event)
 
     # -- sinks --------------------------------------------------------------------------------
@@ -321,6 +329,10 @@ class ServerRuntime:
         """How many workers have not ended."""
         return len(self._workers)
 
+    def is_worker(self, task: asyncio.Task[object] | None) -> bool:
+        """Say whether this task runs a callback of ours."""
+        return any(worker.task is task for worker in self._workers.values())
+
     async def stop(self, *, within: float) -> int:
         """Stop every worker and wait for their ends, at most `within` seconds.
 
@@ -339,7 +351,7 @@ class ServerRuntime:
             await asyncio.wait(left, timeout=1.0)
         for task in left:
             if not task.done():  # it swallows its cancellation: `asyncio.run` would wait for ever
-                asyncio.tasks._unregister_task(task)
+                pass
         self._abandoned = False  # started again, it waits for its threads again
         if self._timer is not None:
             self._timer.cancel()

@@ -8,6 +8,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Hashable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.core.subscriptions import only_a_hint
+from raxol_mcp.wire.jsonrpc import Notification
+
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
     from raxol_mcp.wire.jsonrpc import Outgoing, RequestId
@@ -55,7 +58,8 @@ class Subscription:
     """The pushes of one connection, for an embedder: iterate over it, or give a callback.
 
     A context manager; leaving it ends the connection. Holds at most 256 messages that nobody has
-    taken: a subscriber that does not keep up is ended, `reason` says so.
+    taken: a subscriber that does not keep up is ended, `reason` says so. What only hints at a
+    change (`*/list_changed`, an updated resource) is held once.
     """
 
     def __init__(
@@ -81,6 +85,8 @@ class Subscription:
             return
         if self._deliver is not None:
             self._deliver(message)
+            return
+        if isinstance(message, Notification) and only_a_hint(message) and message in self._queue:
             return
         if len(self._queue) >= MAX_QUEUED:
             if not droppable:

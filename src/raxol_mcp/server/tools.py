@@ -156,7 +156,7 @@ class Tools:
             found: object = await self._runtime.in_thread(lambda: reply(name))
             if isinstance(found, Awaitable):
                 found = await found
-        except Exception:
+        except (Exception, SystemExit):
             _logger.exception("unknown_tool_reply failed")
             return None
         if found is not None and not isinstance(found, str):

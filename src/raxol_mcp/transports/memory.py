@@ -190,9 +190,7 @@ class MemoryTransport:
                 about = message.id
             elif only_a_hint(message):
                 hint = encode(message)
-        admission = self._inbox.put(
-            body, size_bytes, about=about, droppable=droppable, hint=hint
-        )
+        admission = self._inbox.put(body, size_bytes, about=about, droppable=droppable, hint=hint)
         if admission is Admission.QUEUED:
             self._arrived.set()
         elif admission is Admission.OVERFLOW:

@@ -67,6 +67,13 @@ class _State(Enum):
     ENDED = "ended"  # what comes goes nowhere
 
 
+# Found and made once: in Python 3.11 that takes longer than what is done with them.
+_ANSWERED: Final = _State.ANSWERED
+_ANSWERS: Final = (Response, Failure)
+_FINISHED: Final = StreamEnd.FINISHED
+_WAITING: Final = _State.WAITING
+
+
 class Exchange:
     """One POST. `owed` is how many answers are still to come.
 
@@ -110,7 +117,7 @@ class Exchange:
         self.resumable = False
         self._asked = asked
         self._departure: Departure | None = None
-        self._state = _State.WAITING
+        self._state = _WAITING
         self._status_of = status_of
         self._stream: EventStream | None = None
         self._streams = streams
@@ -128,14 +135,14 @@ class Exchange:
         self, message: Outgoing, *, about: RequestId | None = None, droppable: bool = False
     ) -> None:
         """Bring one message to the client; see `Sink.put`."""
-        final = isinstance(message, Response | Failure)
+        final = isinstance(message, _ANSWERS)
         if final:
             self.owed -= 1
-            if self._state is _State.WAITING and not self.owed:
+            if self._state is _WAITING and not self.owed:
                 self.answer = message
-                self._state = _State.ANSWERED
+                self._state = _ANSWERED
                 self._wake()
-        if self._state is _State.WAITING or self._state is _State.STREAMING:
+        if self._state is _WAITING or self._state is _State.STREAMING:
             self._event(message, final=final, droppable=droppable)
         if final and not self.owed:
             self._settle()
@@ -199,7 +206,7 @@ class Exchange:
 
     def _settle(self) -> None:
         """Nothing is owed any more."""
-        if self._state is not _State.ANSWERED:
+        if self._state is not _ANSWERED:
             self._state = _State.ENDED
             if self.channel is not None:
                 self.channel.close()
@@ -217,14 +224,14 @@ class Exchange:
 
     async def wait(self) -> StreamEnd | None:
         """Wait until it is known what the answer begins with; LEFT when the client left first."""
-        if self._state is not _State.WAITING:
+        if self._state is not _WAITING:
             return None
         self._waiter = asyncio.get_running_loop().create_future()
         waits = self._waits
         waits.patience.begin(self._asked, waits.start, self.waited)
         try:
             await self._waiter
-            if self._state is _State.WAITING:
+            if self._state is _WAITING:
                 self._departure = Departure()
                 if await self._departure.left(self._asked.receive):
                     return StreamEnd.LEFT
@@ -270,7 +277,7 @@ class Exchange:
             raise
         finally:
             waits.patience.end(asked)
-        return StreamEnd.FINISHED
+        return _FINISHED
 
     async def _bring_parts(self, body: bytes) -> bytes:
         """Send all but the last part of a long body; return that. Each part has its own time."""

@@ -18,8 +18,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.transports.http.asgi import plain
+from raxol_mcp.errors import HEADER_MISMATCH, ConfigurationError
+from raxol_mcp.transports.http.asgi import json_answer, plain
+from raxol_mcp.wire.jsonrpc import Failure, encode
 
 if TYPE_CHECKING:
     from raxol_mcp.transports.http.asgi import Answer, Header
@@ -78,7 +79,11 @@ def _joined(lines: Sequence[Header]) -> dict[bytes, bytes] | Answer:
             headers[name] = value
         elif name == b"host":
             return _FOREIGN_HOST
-        elif name in _SINGLE or name.startswith(b"mcp-"):
+        elif name.startswith(b"mcp-"):
+            # As MCP answers a mirrored header that is wrong; the id is in a body nobody has read.
+            reason = f"Header mismatch: {name.decode('latin-1')} is there more than once"
+            return json_answer(400, encode(Failure(None, HEADER_MISMATCH, reason)))
+        elif name in _SINGLE:
             return plain(400, f"Bad request: {name.decode('latin-1')} is given twice")
         else:
             headers[name] += b", " + value

@@ -25,10 +25,9 @@ def looks(seconds: float) -> int:
 class Waiting:
     """What may wait, for one thing at a time, in the task `task`."""
 
-    __slots__ = ("_expired", "due", "left", "task")
+    __slots__ = ("_expired", "left", "task")
 
     def __init__(self) -> None:
-        self.due: Callable[[], None]
         self.left = 0
         self.task: asyncio.Task[object] | None = None
         self._expired = False
@@ -51,14 +50,15 @@ class Patience:
     __slots__ = ("_timer", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: dict[Waiting, None] = {}
+        # What is due is kept here and not in `Waiting`, whose own method it often is: with such a
+        # cycle every request would have to wait for the garbage collector.
+        self._waiting: dict[Waiting, Callable[[], None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, waiting: Waiting, looks: int, due: Callable[[], None]) -> None:
         """Call `due` once `waiting` was found `looks` times, unless it ends or begins anew."""
         waiting.left = looks
-        waiting.due = due
-        self._waiting[waiting] = None
+        self._waiting[waiting] = due
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOK_EVERY, self._look)
 
@@ -77,8 +77,8 @@ class Patience:
         for waiting in list(self._waiting):
             waiting.left -= 1
             if waiting.left <= 0 and waiting in self._waiting:  # none before it has ended it
-                del self._waiting[waiting]
-                waiting.due()
+                due = self._waiting.pop(waiting)
+                due()
         self._timer = None
         if self._waiting:
             self._timer = asyncio.get_running_loop().call_later(LOOK_EVERY, self._look)
