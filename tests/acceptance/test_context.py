@@ -659,6 +659,29 @@ def test_a_tool_can_sample_and_ask_for_roots() -> None:
     run_virtual(scenario)
 
 
+@pytest.mark.parametrize(
+    ("more", "needs"),
+    [({"tools": []}, "tools"), ({"includeContext": "thisServer"}, "context")],
+)
+def test_a_part_of_sampling_that_was_not_declared_is_not_asked_for(more: Json, needs: str) -> None:
+    """MCP 2025-11-25 client/sampling §Capabilities: the same rule as for `InputRequired`."""
+
+    async def act(arguments: Mapping[str, object], context: Context) -> str:
+        return str(await context.sample({"messages": [], "maxTokens": 1, **more}))
+
+    async def scenario() -> None:
+        plain = Client(serving(act), capabilities={"sampling": {}})
+        await plain.greet()
+        assert failed(await plain.call("act")) == "Error: Denied"
+        able = Client(serving(act), capabilities={"sampling": {needs: {}}})
+        await able.greet()
+        able.start("act")
+        await settled()
+        assert able.pushes()[0]["method"] == "sampling/createMessage"
+
+    run_virtual(scenario)
+
+
 def test_a_tool_that_asks_while_others_wait_holds_only_its_own_slot() -> None:
     """ours: time, shares, bounds."""
 

@@ -11,8 +11,6 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from raxol_mcp.core.calls import CallState
-from raxol_mcp.core.peers import Capability
-from raxol_mcp.core.questions import Question
 from raxol_mcp.errors import Busy, Denied, LocalProtocolError, RemoteProtocolError, TimedOut
 from raxol_mcp.wire.jsonrpc import Failure, JSONObject, encode_result
 from raxol_mcp.wire.meta import LOG_LEVELS
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Context", "ElicitResult"]
 
-MAX_RETRY: Final = 3600.0  # ours, in seconds
+MAX_RETRY: Final = 900.0  # ours, in seconds: well within the life of an idle session
 MAX_OPEN_QUESTIONS: Final = 16  # ours, as for one InputRequired: a tool may ask from many tasks
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -203,16 +201,10 @@ class Context:
         raises LocalProtocolError. `Ask` parameters and `InputRequired` work in both eras.
         """
         from raxol_mcp.server.json_schema import compile_schema
+        from raxol_mcp.server.rounds import Elicit
 
         validator = compile_schema(requested_schema)
-        answer = await self._ask(
-            Question(
-                "",
-                "elicitation/create",
-                {"message": message, "requestedSchema": requested_schema},
-                Capability.FORM,
-            )
-        )
+        answer = await self._ask(Elicit(message, requested_schema))
         action = answer.get("action")
         if action == "accept":
             content = answer.get("content")
@@ -227,23 +219,25 @@ class Context:
 
         Returns the `CreateMessageResult` object. Raises like `elicit`.
         """
-        needs = Capability.SAMPLING
-        if "tools" in params or "toolChoice" in params:
-            needs |= Capability.SAMPLING_TOOLS
-        return await self._ask(Question("", "sampling/createMessage", params, needs))
+        from raxol_mcp.server.rounds import Sample
+
+        return await self._ask(Sample(params))
 
     async def roots(self) -> list[JSONObject]:
         """Ask the client for its roots (handshake era only): `[{"uri", "name"?}]`.
 
         Raises like `elicit`.
         """
-        answer = await self._ask(Question("", "roots/list", {}, Capability.ROOTS))
+        from raxol_mcp.server.rounds import ListRoots
+
+        answer = await self._ask(ListRoots())
         roots = answer.get("roots")
         if not isinstance(roots, list):
             return []
         return [root for root in roots if isinstance(root, dict)]
 
-    async def _ask(self, question: Question) -> JSONObject:
+    async def _ask(self, request: Elicit | ListRoots | Sample) -> JSONObject:
+        question = request.question("")
         call, runtime = self._call, self._runtime
         if not call.era.parks:
             raise LocalProtocolError(

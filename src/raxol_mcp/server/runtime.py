@@ -351,7 +351,7 @@ class ServerRuntime:
             await asyncio.wait(left, timeout=1.0)
         for task in left:
             if not task.done():  # it swallows its cancellation: `asyncio.run` would wait for ever
-                pass
+                asyncio.tasks._unregister_task(task)
         self._abandoned = False  # started again, it waits for its threads again
         if self._timer is not None:
             self._timer.cancel()

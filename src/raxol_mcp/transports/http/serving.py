@@ -52,8 +52,10 @@ async def serve_http(
     allowed_origins: Iterable[str] | None = None,
     require_authorization: bool | None = None,
     legacy_sse: bool = True,
+    session_timeout: float = 1800.0,
     max_connections: int = 8192,
     head_timeout: float = 30.0,
+    body_timeout: float = 30.0,
     write_timeout: float = 30.0,
     drain_timeout: float = 5.0,
     exit_timeout: float = EXIT_TIMEOUT,
@@ -85,7 +87,9 @@ async def serve_http(
         authenticator=authenticator,
         require_authorization=require_authorization,
         legacy_sse=legacy_sse,
+        session_timeout=session_timeout,
         write_timeout=write_timeout,
+        body_timeout=body_timeout,
     )
     listener = _bound(host, port, write_timeout)
     received: list[signal.Signals] = []
