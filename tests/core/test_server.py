@@ -880,3 +880,15 @@ def test_facts_are_the_transports_alone() -> None:
         "share",
         "greeting_required",
     )
+
+
+def test_a_running_tool_may_give_up_a_question() -> None:
+    """ADR-0015: the client is told that it is moot, and its answer finds nothing."""
+    world = World().ready("a")
+    world.call(7)
+    world.asked_midway(7, "1", Question("", "elicitation/create", {}, Capability.FORM))
+    call = world.calls["a", 7]
+    assert world.took(world.core.unasked(call, "1", world.now)) == [
+        push("a", withdrawn("raxol-elicit-id-1", "cancelled"), 7)
+    ]
+    assert world.core.stats()["deadlines"] == 1
