@@ -5,8 +5,9 @@ PY     := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 CODE   := src tests tools $(wildcard examples benchmarks)
 STEPS  ?= 100000
+SECONDS ?= 60
 
-.PHONY: help demo test fmt lint types walk mutants cover conformance bench slow ci clean
+.PHONY: help demo test fmt lint types walk mutants cover conformance soak bench slow ci clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
@@ -41,6 +42,9 @@ cover: $(READY) ## 92 % of all branches, and 100 % of wire/ and core/ from their
 conformance: $(READY) ## the official conformance harness, pinned, against examples/everything_server.py
 	@if command -v npm >/dev/null; then tools/run_conformance.sh; \
 	else echo "conformance: skipped, because npm is not installed"; fi
+
+soak: $(READY) ## hostile traffic over HTTP, for a while (SECONDS=60)
+	$(PY) -m tools.soak --seconds $(SECONDS)
 
 bench: $(READY) ## what a call costs
 	for program in benchmarks/*.py; do $(PY) -m benchmarks.$$(basename $$program .py) || exit 1; done

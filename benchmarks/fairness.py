@@ -33,7 +33,7 @@ BURST, WORST, ECHOES = "median while it comes in, ms", "the longest, ms", "calls
 SLEPT, REFUSED = "slow calls that slept", "slow calls refused"
 
 
-async def echoes(client: Client, until: asyncio.Future[object] | None) -> list[float]:
+async def echoes(client: Client, until: asyncio.Future[bytes] | None) -> list[float]:
     """Call one after the other: so many times, or until something is done. Return the seconds."""
     taken: list[float] = []
     while not until.done() if until is not None else len(taken) < UNLOADED_CALLS:
@@ -132,7 +132,9 @@ def main() -> None:
     for name in found[OURS]:
         print(f"{name:30}" + "".join(f"{found[side][name]:12.2f}" for side in SIDES))
     for side in SIDES:
-        print(f"{side}: {found[side][LOADED] / found[side][UNLOADED]:.2f} times the unloaded median")
+        print(
+            f"{side}: {found[side][LOADED] / found[side][UNLOADED]:.2f} times the unloaded median"
+        )
     ratio = found[OURS][LOADED] / found[OURS][UNLOADED]
     print(f"budget {BUDGET:g}: {'met' if ratio <= BUDGET else 'MISSED'}")
 

@@ -51,9 +51,7 @@ async def drive(clients: list[Client], calls: int) -> None:
     await asyncio.gather(*map(one_after_the_other, clients))
 
 
-def measuring(
-    era: str, loop: str
-) -> Callable[[str], Coroutine[object, object, dict[str, float]]]:
+def measuring(era: str, loop: str) -> Callable[[str], Coroutine[object, object, dict[str, float]]]:
     """Return what measures one side."""
 
     async def measure(side: str) -> dict[str, float]:

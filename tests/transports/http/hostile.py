@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import struct
 from collections import Counter
@@ -16,7 +17,11 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Final
 
-__all__ = ["KINDS", "Storm", "echoed"]
+from tests.cases.fixture_server import Knobs
+from tests.cases.http.sockets import Served
+from tests.cases.peers import left_over
+
+__all__ = ["KINDS", "KNOBS", "SOON", "Storm", "echoed", "held", "settled"]
 
 MODERN: Final = "2026-07-28"
 PREFIX: Final = "io.modelcontextprotocol/"
@@ -24,6 +29,14 @@ HOST: Final = b"Host: 127.0.0.1\r\n"
 JSON: Final = b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 # Seconds that an attacker may take to find out that it is being ignored.
 BOUND: Final = 30.0
+# How the server is to be served: what is left of an attack ends soon.
+KNOBS: Final = Knobs(limits={"callback_timeout": 5.0, "elicitation_timeout": 0.5})
+SOON: Final = {
+    "head_timeout": 0.5,
+    "body_timeout": 0.5,
+    "write_timeout": 0.5,
+    "session_timeout": 0.5,
+}
 
 
 class Peer:
@@ -325,3 +338,18 @@ class Storm:
 
         workers: list[Any] = [works() for _ in range(self._at_once)]
         await asyncio.gather(*workers, behaves())
+
+
+def held() -> tuple[int, int]:
+    """Count the tasks of this loop and the descriptors of this process."""
+    return len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd"))
+
+
+async def settled(served: Served, before: tuple[int, int]) -> None:
+    """Wait until nothing is left of the attacks, within a bound; then say what is."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BOUND):
+            while held() != before or left_over(served.fixture):  # noqa: ASYNC110  # no event
+                await asyncio.sleep(0.05)
+    assert left_over(served.fixture) == {}
+    assert held() == before, asyncio.all_tasks()
