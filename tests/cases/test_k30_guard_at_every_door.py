@@ -18,7 +18,6 @@ from tests.cases import fixture_server
 from tests.cases.dialects import (
     BOTH_ERAS,
     MODERN,
-    STDIO,
     Dialect,
     case,
     code_of,
@@ -39,9 +38,9 @@ def outcome(answer: Message, *names: str) -> str:
     return text
 
 
-@case(wires=[STDIO], knobs=CLOSED)
+@case(knobs=CLOSED)
 async def test_hidden_things_do_not_work_when_named(peer: Peer, era: Dialect) -> None:
-    """BC-175. Over stdio there is no principal, so the caller is not the admin."""
+    """BC-175. Without credentials there is no principal, so the caller is not the admin."""
     await era.greet(peer)
     listed = await peer.request(era.request(1, "tools/list"))
     names = {tool["name"] for tool in cast(list[Message], result_of(listed)["tools"])}

@@ -78,7 +78,9 @@ class Port:
     def _attach(self, sink: Sink, facts: ConnectionFacts, connection: Hashable) -> None:
         runtime = self._runtime
         replaced = runtime.attach(connection, sink)
-        runtime.perform(runtime.core.opened(connection, facts, runtime.now()))
+        effects = runtime.core.opened(connection, facts, runtime.now())
+        if effects:
+            runtime.perform(effects)
         if replaced is not None:
             from raxol_mcp.server.seam import Subscription  # a rare case: not worth start-up time
 
@@ -102,12 +104,14 @@ class Port:
 
     def gone(self, connection: Hashable) -> None:
         """The connection is over; nothing more is pushed to it."""
-        if self._replaced[connection]:
+        if self._replaced and self._replaced[connection]:
             self._replaced -= Counter([connection])  # of the one that was replaced
             return
         runtime = self._runtime
         runtime.detach(connection)
-        runtime.perform(runtime.core.gone(connection, runtime.now()))
+        effects = runtime.core.gone(connection, runtime.now())
+        if effects:  # none where every request had its answer, as over HTTP
+            runtime.perform(effects)
 
     # -- for embedders ------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import pytest
 
+from raxol_mcp import Context, Elicit, ElicitUrl, InputRequired, ListRoots, Sample
 from tests.cases.dialects import (
     ASKABLE,
     BOTH_ERAS,
@@ -33,6 +34,8 @@ from tests.cases.test_k03_memory_between_requests import (
     seen_without_state,
 )
 from tests.transports.http.client import Reply
+
+Question = Elicit | ElicitUrl | ListRoots | Sample
 
 
 def test_two_users_have_their_own_capabilities_and_level() -> None:
@@ -144,6 +147,88 @@ def test_a_session_is_frozen_when_it_is_greeted() -> None:
             assert [m for m in plain.seen if "method" in m] == []
 
         exchange.run(asks, peers=2)
+
+
+# What a tool may ask for, as it is called on the wire, and which declaration is enough.
+QUESTIONS: Final[dict[str, tuple[Question, str, list[Message]]]] = {
+    "a form": (
+        Elicit("Really?", {"type": "object", "properties": {}}),
+        "elicitation/create",
+        [
+            {"elicitation": {}},
+            {"elicitation": {"form": {}}},
+            {"elicitation": {"form": {}, "url": {}}},
+        ],
+    ),
+    "a page": (
+        ElicitUrl("Really?", "https://example.com/x", "e1"),
+        "elicitation/create",
+        [{"elicitation": {"url": {}}}, {"elicitation": {"form": {}, "url": {}}}],
+    ),
+    "a model": (
+        Sample({"messages": [], "maxTokens": 1}),
+        "sampling/createMessage",
+        [{"sampling": {}}, {"sampling": {"tools": {}}}],
+    ),
+    "a model with tools": (
+        Sample({"messages": [], "maxTokens": 1, "tools": []}),
+        "sampling/createMessage",
+        [{"sampling": {"tools": {}}}],
+    ),
+    "roots": (ListRoots(), "roots/list", [{"roots": {}}]),
+}
+DECLARED: Final[list[Message]] = [
+    {},
+    {"elicitation": {}},
+    {"elicitation": {"form": {}}},
+    {"elicitation": {"url": {}}},
+    {"elicitation": {"form": {}, "url": {}}},
+    {"sampling": {}},
+    {"sampling": {"tools": {}}},
+    {"roots": {}},
+    {"experimental": {"elicitation": {}, "sampling": {}, "roots": {}}},
+    {"elicitation": None, "sampling": False, "roots": []},
+]
+
+
+@pytest.mark.parametrize("era", BOTH_ERAS, ids=repr)
+@pytest.mark.parametrize("what", QUESTIONS)
+def test_nothing_is_asked_that_was_not_declared(what: str, era: Dialect) -> None:
+    """BC-065, the kind: every question, to every client; one of the same user may be asked more.
+
+    MCP 2026-07-28 basic: -32021, status 400; in the handshake era the call fails at once.
+    """
+    question, method, enough = QUESTIONS[what]
+    with HttpExchange(tokens=True) as exchange:
+
+        @exchange.fixture.server.tool
+        async def wonders(context: Context) -> object:
+            """Ask."""
+            return InputRequired({"q": question}) if context.round == 0 else "answered"
+
+        async def asks(*peers: HttpPeer) -> None:
+            for peer, declared in zip(peers, DECLARED, strict=True):
+                await era.greet(peer, declared)
+            begun = [
+                peer.begin(era.call(1, "wonders", capabilities=declared))
+                for peer, declared in zip(peers, DECLARED, strict=True)
+            ]
+            await asyncio.sleep(1.0)
+            for peer, declared, call in zip(peers, DECLARED, begun, strict=True):
+                messages = call.reply.messages()
+                asked = [m["method"] for m in messages if "method" in m]
+                result = messages[-1].get("result", {})
+                asked += [each["method"] for each in result.get("inputRequests", {}).values()]
+                assert asked == ([method] if declared in enough else []), declared
+                if not asked and era is LEGACY:
+                    text_of(messages[-1], failed=True)
+                elif not asked:
+                    assert (call.reply.status, code_of(messages[-1])) == (400, -32021)
+                assert [m for m in peer.seen if "method" in m] == []
+                call.leave()
+                await call.ended()
+
+        exchange.run(asks, peers=len(DECLARED), tokens=("alice",))
 
 
 # -- any request after any other -------------------------------------------------------------------

@@ -181,7 +181,7 @@ class HttpApp:
             await say(refusal, send)
             return
         path = path_of(scope)
-        method = cast("str", scope["method"])
+        method: str = scope["method"]  # type: ignore[assignment]  # as above
         route = self._routes.get(path)
         if route is None:
             await self._document(scope, path, method, send)

@@ -56,7 +56,7 @@ class Bodies:
             if len(length) > 18 or int(length) > self._max_bytes:
                 return _TOO_LARGE
         receive = request.receive
-        request.task = asyncio.current_task()
+        request.task = self._patience.current_task()
         self._patience.begin(request, self._looks, request.expire)
         try:
             event = await receive()

@@ -22,7 +22,7 @@ from raxol_mcp.transports.http.asgi import json_start, plain, say
 from raxol_mcp.transports.http.channels import Channel
 from raxol_mcp.transports.http.departure import Departure
 from raxol_mcp.transports.http.patience import looks
-from raxol_mcp.transports.http.streams import EventStream, StreamEnd
+from raxol_mcp.transports.http.streams import FINISHED, EventStream, StreamEnd
 from raxol_mcp.wire.jsonrpc import Failure, Response, encode
 from raxol_mcp.wire.results import UnencodableResult
 
@@ -70,7 +70,6 @@ class _State(Enum):
 # Found and made once: in Python 3.11 that takes longer than what is done with them.
 _ANSWERED: Final = _State.ANSWERED
 _ANSWERS: Final = (Response, Failure)
-_FINISHED: Final = StreamEnd.FINISHED
 _WAITING: Final = _State.WAITING
 
 
@@ -224,9 +223,15 @@ class Exchange:
 
     async def wait(self) -> StreamEnd | None:
         """Wait until it is known what the answer begins with; LEFT when the client left first."""
+        if self._state is _WAITING:
+            # One turn of the loop: the worker was queued before us, and a tool that waits for
+            # nothing has its answer by then. No future, no callback and no wait for those.
+            await asyncio.sleep(0)
         if self._state is not _WAITING:
             return None
-        self._waiter = asyncio.get_running_loop().create_future()
+        task = self._asked.task
+        assert task is not None, "its body was read in it"
+        self._waiter = task.get_loop().create_future()
         waits = self._waits
         waits.patience.begin(self._asked, waits.start, self.waited)
         try:
@@ -277,7 +282,7 @@ class Exchange:
             raise
         finally:
             waits.patience.end(asked)
-        return _FINISHED
+        return FINISHED
 
     async def _bring_parts(self, body: bytes) -> bytes:
         """Send all but the last part of a long body; return that. Each part has its own time."""

@@ -17,12 +17,13 @@ class Lane(Generic[K]):
     All waits have the same length, so the one that was added first is due first.
     """
 
-    __slots__ = ("_due_at", "_expired", "_timer", "duration")
+    __slots__ = ("_due_at", "_expired", "_loop", "_timer", "duration")
 
     def __init__(self, duration: float, expired: Callable[[K], None]) -> None:
         self.duration = duration
         self._expired = expired
         self._due_at: dict[K, float] = {}
+        self._loop: asyncio.AbstractEventLoop  # of the timer
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -30,11 +31,13 @@ class Lane(Generic[K]):
 
     def add(self, key: K) -> None:
         """Begin to wait for `key`, or begin anew."""
-        loop = asyncio.get_running_loop()
         self._due_at.pop(key, None)
+        if self._timer is not None:
+            self._due_at[key] = self._loop.time() + self.duration
+            return
+        loop = self._loop = asyncio.get_running_loop()
         due_at = self._due_at[key] = loop.time() + self.duration
-        if self._timer is None:
-            self._timer = loop.call_at(due_at, self._fire)
+        self._timer = loop.call_at(due_at, self._fire)
 
     def remove(self, key: K) -> None:
         """Forget `key`. The timer is left alone: when it fires too early, it looks again."""

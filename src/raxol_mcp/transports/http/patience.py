@@ -47,9 +47,10 @@ class Waiting:
 class Patience:
     """All requests that wait now."""
 
-    __slots__ = ("_timer", "_waiting")
+    __slots__ = ("_loop", "_timer", "_waiting")
 
     def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
         # What is due is kept here and not in `Waiting`, whose own method it often is: with such a
         # cycle every request would have to wait for the garbage collector.
         self._waiting: dict[Waiting, Callable[[], None]] = {}
@@ -61,6 +62,15 @@ class Patience:
         self._waiting[waiting] = due
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LOOK_EVERY, self._look)
+
+    def current_task(self) -> asyncio.Task[object]:
+        """Return the task that runs now. The loop is remembered: to ask for it is a system call."""
+        task = None if self._loop is None else asyncio.current_task(self._loop)
+        if task is None:  # the first time, or another loop runs us now
+            self._loop = asyncio.get_running_loop()
+            task = asyncio.current_task(self._loop)
+            assert task is not None, "a request runs in a task"
+        return task
 
     def end(self, waiting: Waiting) -> None:
         """It waits no more."""

@@ -24,7 +24,7 @@ from raxol_mcp.transports.http.rules import (
     stateless_refusal,
     stateless_status,
 )
-from raxol_mcp.transports.http.streams import note
+from raxol_mcp.transports.http.streams import FINISHED, note
 from raxol_mcp.wire.headers import mirrors_of
 from raxol_mcp.wire.jsonrpc import (
     Batch,
@@ -118,7 +118,8 @@ class Posts:
 
     def _closed(self, exchange: Exchange) -> None:
         self._open.discard(exchange)
-        self._check_drained()
+        if self._drained is not None:
+            self._check_drained()
 
     def _check_drained(self) -> None:
         if self._drained is not None and len(self._open) <= self._listens:
@@ -181,7 +182,8 @@ class Posts:
             self._server.gone(connection)
         if end is None:
             end = await exchange.bring_json()
-        note(end)
+        if end is not FINISHED:
+            note(end)
 
     def _mirrors_of(self, name: str) -> Sequence[Mirror]:
         schema = self._server.input_schema(name)
@@ -244,7 +246,8 @@ class Posts:
             # Losing the stream is no cancellation (MCP 2025-11-25 basic/transports).
             self._closed(exchange)
             exchange.left()
-        note(end)
+        if end is not FINISHED:
+            note(end)
 
     async def _initialize(self, asked: Asked, message: Request) -> None:
         send = asked.send

@@ -243,6 +243,10 @@ def _protocol(max_connections: int, head_timeout: float) -> type[HttpToolsProtoc
         def connection_lost(self, exc: Exception | None) -> None:
             heads.remove(self)
             super().connection_lost(exc)
+            # uvicorn leaves it running after a reset: everything of the connection would be kept
+            # for as long as one may be idle.
+            if self.timeout_keep_alive_task is not None:
+                self.timeout_keep_alive_task.cancel()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
