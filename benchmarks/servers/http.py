@@ -149,23 +149,9 @@ def make(what: str, side: str) -> App:
     return official(guarded=guarded, json=side == "official-json")
 
 
-def serve() -> None:
-    """Serve ours with the protocol that `raxol-mcp serve --http` has under uvicorn."""
-    from benchmarks.servers.ours import build
-    from raxol_mcp import serve_http
-
-    def ready(url: str) -> None:
-        print(url.rpartition(":")[2].partition("/")[0], flush=True)
-
-    asyncio.run(serve_http(build(), port=0, require_authorization=False, ready=ready))
-
-
 def main() -> None:
     """Serve on a free port until the process is ended."""
     what, side, *loop = sys.argv[1:]
-    if side == "ours-served":
-        serve()
-        return
     # With its protocol named: only then asyncio sends what is written without waiting for more.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))

@@ -223,10 +223,6 @@ class Exchange:
 
     async def wait(self) -> StreamEnd | None:
         """Wait until it is known what the answer begins with; LEFT when the client left first."""
-        if self._state is _WAITING:
-            # One turn of the loop: the worker was queued before us, and a tool that waits for
-            # nothing has its answer by then. No future, no callback and no wait for those.
-            await asyncio.sleep(0)
         if self._state is not _WAITING:
             return None
         task = self._asked.task
