@@ -8,15 +8,22 @@ from pathlib import Path
 import raxol_mcp
 from raxol_mcp.telemetry import EVENTS
 
-CORE = Path(raxol_mcp.__file__).parent / "core"
+PACKAGE = Path(raxol_mcp.__file__).parent
 
 
 def recorded() -> dict[str, set[str]]:
-    """Read every `record("event", field=...)` in the core's source."""
+    """Read every `record("event", field=...)` of the cores, and `noticed("event", {...})`."""
     found: dict[str, set[str]] = {}
-    for path in sorted(CORE.glob("*.py")):
+    sources = [*PACKAGE.glob("core/*.py"), *PACKAGE.glob("transports/**/*.py")]
+    for path in sorted(sources):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="noticed"),
+                    args=[ast.Constant(str(event)), ast.Dict(keys=keys)],
+                ):
+                    names = {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+                    found.setdefault(event, set()).update(names)
                 case ast.Call(
                     func=ast.Attribute(attr="record"), args=[ast.Constant(str(event))], keywords=ks
                 ):

@@ -1,9 +1,12 @@
 """A server of each side over HTTP: `python -m benchmarks.servers.http WHAT SIDE [LOOP]`.
 
-All of them under uvicorn with the same settings. WHAT is `echo` (limits are raised so that nothing
-is refused as busy) or `guarded` (limits as they are by default, two users with a token each, and
-one more tool, which sleeps). SIDE is `ours`, `official`, `official-json` (it answers with one
-JSON body wherever it can) or `bare`. The first line of output is the port.
+All but `served` under uvicorn with the same settings. WHAT is `echo` (limits are raised so that
+nothing is refused as busy) or `guarded` (limits as they are by default, two users with a token
+each, and one more tool, which sleeps). SIDE is `ours` (`asgi_app`), `served` (the same by
+`serve_http`, as `raxol-mcp serve --http` does), `official`, `official-json` (it answers with one
+JSON body wherever it can) or `bare`. The garbage collector is as Python has it, but for `served`,
+and for a SIDE with `-rarely` behind it, which has it as `serve_http` sets it. The first line of
+output is the port.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Final, cast
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -149,14 +153,31 @@ def make(what: str, side: str) -> App:
     return official(guarded=guarded, json=side == "official-json")
 
 
+def serve(loop: str) -> None:
+    """Serve this project's server as users do, with every bound and setting of `serve_http`."""
+    from benchmarks.servers.ours import build
+    from raxol_mcp import serve_http
+
+    def ready(url: str) -> None:
+        print(urlsplit(url).port, flush=True)
+
+    with asyncio.Runner(
+        loop_factory=uvicorn.Config("", loop=loop, log_config=None).get_loop_factory()
+    ) as runner:
+        runner.run(serve_http(build(), port=0, require_authorization=False, ready=ready))
+
+
 def main() -> None:
     """Serve on a free port until the process is ended."""
     what, side, *loop = sys.argv[1:]
+    if side == "served":
+        serve("uvloop" if loop == ["uvloop"] else "asyncio")
+        return
     # With its protocol named: only then asyncio sends what is written without waiting for more.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
-        make(what, side),
+        make(what, side.removesuffix("-rarely")),
         loop="uvloop" if loop == ["uvloop"] else "asyncio",
         http="httptools",
         ws="none",
@@ -170,7 +191,14 @@ def main() -> None:
         timeout_keep_alive=75,
     )
     print(listener.getsockname()[1], flush=True)
-    uvicorn.Server(config).run([listener])
+    if side.endswith("-rarely"):
+        from raxol_mcp.transports.http.collector import collecting_rarely
+
+        config.load()  # what is imported for it is there before, too
+        with collecting_rarely():
+            uvicorn.Server(config).run([listener])
+    else:
+        uvicorn.Server(config).run([listener])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What a server tells its observer: every event and its fields, in one place.
+"""What a server or a client tells its observer: every event and its fields, in one place.
 
-`Server(observe=...)` is given a function `(event, fields)`. It is called on the server's loop, so
-it must not block; what it raises is logged and goes no further. Counting is enough for most:
+`Server(observe=...)` and `Client(observe=...)` are given a function `(event, fields)`. It is
+called on their loop, so it must not block; what it raises is logged and goes no further. Counting
+is enough for most:
 
 ```python
 counts = Counter()
@@ -31,8 +32,26 @@ EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
         "size": "how many connections are remembered after the eviction",
         "live_subscriber": "whether the one that was forgotten still has a sink",
     },
+    "connected": {
+        "era": '"handshake" or "stateless"',
+        "version": "the revision of MCP that is spoken",
+    },
+    "disconnected": {
+        "reason": "why, for people",
+        "retry_in": "seconds until the next attempt; None when there will be none",
+    },
+    "forbidden_request": {},
+    "notification_failed": {"tag": "of the reason"},
     "parked_call_evicted": {},
     "request_state_refused": {"reason": "which check failed; the client is not told"},
     "stray_answer": {},
+    "stray_message": {},
+    "stray_output": {
+        "text": "the beginning of a line that is no message, escaped",
+        "count": "how many there were on this connection",
+    },
+    "stray_progress": {},
+    "stream_given_up": {"tries": "how often the stream of a session was opened in vain"},
+    "stream_reopened": {"resumed": "whether it goes on where it was broken off"},
 }
 """The fields of each event, and what they say."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raxol_mcp.core.calls import Call, MidwayAsk
+from raxol_mcp.core.calls import Call, MidwayAsk, Waiting
 from raxol_mcp.core.deadlines import Deadlines
 from tests.core.support import World
 
@@ -23,13 +23,13 @@ def calls(number: int) -> list[Call]:
 
 
 def test_without_a_wait_there_is_no_deadline() -> None:
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     assert (deadlines.earliest, len(deadlines), deadlines.due(1e9)) == (None, 0, [])
 
 
 def test_a_wait_is_due_at_its_instant_and_not_before() -> None:
     (call,) = calls(1)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(call, 60.0, 100.0)
     assert deadlines.earliest == 160.0
     assert deadlines.due(159.9) == []
@@ -40,7 +40,7 @@ def test_a_wait_is_due_at_its_instant_and_not_before() -> None:
 
 def test_what_is_due_comes_in_the_order_of_the_deadlines_whatever_their_durations() -> None:
     first, second, third = calls(3)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(third, 300.0, 0.0)
     deadlines.add(first, 60.0, 10.0)
     deadlines.add(second, 60.0, 20.0)
@@ -50,7 +50,7 @@ def test_what_is_due_comes_in_the_order_of_the_deadlines_whatever_their_duration
 
 def test_only_the_head_of_a_lane_that_is_due_is_taken() -> None:
     first, second = calls(2)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(first, 60.0, 0.0)
     deadlines.add(second, 60.0, 1.0)
     assert deadlines.due(60.0) == [first]
@@ -60,7 +60,7 @@ def test_only_the_head_of_a_lane_that_is_due_is_taken() -> None:
 def test_removing_leaves_nothing_behind() -> None:
     """ADR-0003: the number of entries is the number of live waits."""
     first, second = calls(2)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(first, 60.0, 0.0)
     deadlines.add(second, 60.0, 1.0)
     deadlines.remove(first)
@@ -73,7 +73,7 @@ def test_removing_leaves_nothing_behind() -> None:
 def test_the_earliest_is_never_too_late_and_exact_after_looking() -> None:
     """Waking up too early is harmless, too late is not."""
     first, second = calls(2)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(first, 60.0, 0.0)
     deadlines.add(second, 60.0, 5.0)
     deadlines.remove(first)
@@ -84,7 +84,7 @@ def test_the_earliest_is_never_too_late_and_exact_after_looking() -> None:
 
 def test_a_key_has_one_deadline() -> None:
     (call,) = calls(1)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(call, 60.0, 0.0)
     with pytest.raises(AssertionError, match="one deadline per wait"):
         deadlines.add(call, 60.0, 0.0)
@@ -92,7 +92,7 @@ def test_a_key_has_one_deadline() -> None:
 
 def test_a_call_and_its_questions_are_different_keys() -> None:
     (call,) = calls(1)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(call, 300.0, 0.0)
     first, second = MidwayAsk(call, "1"), MidwayAsk(call, "2")
     deadlines.add(first, 60.0, 0.0)
@@ -108,7 +108,7 @@ def test_a_call_and_its_questions_are_different_keys() -> None:
 def test_shortening_never_makes_a_deadline_later(duration: float, due_at: float) -> None:
     """Due at 100; at 10 it is told to be due in `duration` seconds."""
     (call,) = calls(1)
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     deadlines.add(call, 100.0, 0.0)
     deadlines.shorten(call, duration, 10.0)
     assert deadlines.due(due_at - 0.1) == []
@@ -117,7 +117,7 @@ def test_shortening_never_makes_a_deadline_later(duration: float, due_at: float)
 
 def test_a_duration_that_is_used_no_more_leaves_no_lane() -> None:
     """A tool's own timeout may be any number: lanes must not pile up."""
-    deadlines = Deadlines()
+    deadlines = Deadlines[Waiting]()
     for number, call in enumerate(calls(20)):
         deadlines.add(call, 1.0 + number / 7, 0.0)
         deadlines.remove(call)
@@ -139,7 +139,7 @@ STEPS = st.lists(
 def test_it_agrees_with_a_plain_table(steps: list[tuple[str, int, float]]) -> None:
     """Whatever is added, removed and shortened: due is what a dictionary of instants says."""
     keys = calls(6)
-    deadlines, table, now = Deadlines(), dict[Call, float](), 0.0
+    deadlines, table, now = Deadlines[Waiting](), dict[Call, float](), 0.0
     for step, number, duration in steps:
         now += 0.5
         key = keys[number]

@@ -21,6 +21,7 @@ from raxol_mcp.server.authorizer import (
     Authorizer,
     Decision,
     Deny,
+    RequireScopes,
     allow,
     allow_all,
     allowlist,
@@ -30,6 +31,7 @@ from raxol_mcp.server.authorizer import (
     deny,
     deny_all,
     nonblocking,
+    require_scopes,
 )
 
 CONTEXT: AuthorizationContext = {"connection": 1, "transport": "stdio", "principal": None}
@@ -71,6 +73,15 @@ def test_deny_and_ask_carry_their_text() -> None:
     assert deny() == Deny("denied")
     assert deny("blocked").reason == "blocked"
     assert ask("Delete /x?") == AskHuman("Delete /x?")
+
+
+def test_scopes_are_named_and_are_scopes() -> None:
+    """RFC 6749 §3.3"""
+    assert require_scopes("files:read", "files:write").scopes == ("files:read", "files:write")
+    assert decided(lambda *_: require_scopes("a")) == RequireScopes(("a",))
+    for scopes in ((), ("",), ("a b",), ('a"',)):
+        with pytest.raises(ConfigurationError):
+            require_scopes(*scopes)
 
 
 def test_a_decision_cannot_be_changed() -> None:
@@ -377,6 +388,9 @@ OFF_CONTRACT = [
     Deny(FIVE),
     Deny("\ud800"),
     AskHuman(NONE),
+    RequireScopes(()),
+    RequireScopes(NONE),
+    RequireScopes(("a", NONE)),
     AskHuman(BYTES),
     AskHuman("\udfff?"),
 ]

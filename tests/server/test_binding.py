@@ -12,7 +12,7 @@ import msgspec
 import pydantic
 import pytest
 
-from raxol_mcp.server import arguments, binding
+from raxol_mcp.schemas import problems
 from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.binding import Field, Form, convert_strictly, overlooked_in
 from raxol_mcp.server.schema import describe
@@ -264,8 +264,7 @@ def test_a_flood_of_wrong_names_is_counted_and_not_put_into_words(
         written.append(names)
         return "'x'"
 
-    for module in (arguments, binding):
-        monkeypatch.setattr(module, "quoted", quoted)
+    monkeypatch.setattr(problems, "quoted", quoted)
     flood = {f"k{number}": number for number in range(1_000)}
     for given in ({"point": {"x": 1}, **flood}, {"point": {"x": 1, **flood}}):
         assert problem(form(point=Point), given).endswith("; 'x' is unknown; and 980 more.")

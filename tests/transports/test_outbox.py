@@ -113,7 +113,9 @@ def test_a_hint_waits_once_until_it_is_taken() -> None:
     assert outbox.put("tools changed", 10, hint="tools") is QUEUED
     assert (outbox.messages, outbox.size_bytes) == (2, 20)
     assert outbox.put("b changed", 10, hint=("resource", "b")) is OVERFLOW
+    assert outbox.waits("tools")
     assert outbox.take(10) == ["tools changed"]
+    assert not outbox.waits("tools")
     assert outbox.put("tools changed", 10, hint="tools") is QUEUED
     assert outbox.take() == ["a changed", "tools changed"]
     assert outbox.put("tools changed", 10, hint="tools") is QUEUED

@@ -423,3 +423,27 @@ def test_a_text_is_read_again_only_up_to_a_size() -> None:
     fits = b'"' + b"x" * (REREAD_BYTES - 2) + b'"'
     assert reread(fits) is not None
     assert reread(fits + b" ") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"18446744073709551615", 2**64 - 1),
+        (b"-9223372036854775808", -(2**63)),
+        (b"18446744073709551616", float(2**64)),
+        (b"-9223372036854775809", float(-(2**63) - 1)),
+        (b"9" * 400, None),
+        (b'{"a":[1,{"b":99999999999999999999}],"c":true}', {"a": [1, {"b": 1e20}], "c": True}),
+        (b'"' + b"9" * 40 + b'"', "9" * 40),
+    ],
+)
+def test_a_client_reads_integers_of_any_width(text: bytes, expected: object) -> None:
+    """Servers write the bounds of unsigned 64 bit integers into the schemas of their tools."""
+    read = parse(text, max_depth=8, wide=True)
+    assert (read, type(read)) == (expected, type(expected))
+
+
+def test_a_client_still_refuses_what_is_ambiguous() -> None:
+    """RFC 8259 §4: two members of one name."""
+    with pytest.raises(Malformed):
+        parse(b'{"a":99999999999999999999,"a":1}', max_depth=8, wide=True)

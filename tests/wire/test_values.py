@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raxol_mcp.wire.values import Value
+from raxol_mcp.wire.values import Value, is_number
 
 
 class _Point(Value):
@@ -40,3 +40,12 @@ def test_a_frozen_value_cannot_be_changed_and_can_be_a_key() -> None:
 def test_a_value_that_may_change_is_no_key() -> None:
     with pytest.raises(TypeError):
         hash(_Point(1))
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(0, True), (-1.5, True), (float("nan"), True), (True, False), ("1", False), (None, False)],
+)
+def test_a_bool_is_no_number(value: object, number: bool) -> None:
+    """RFC 8259 §3: true and false are values of their own."""
+    assert is_number(value) is number

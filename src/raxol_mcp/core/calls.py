@@ -24,6 +24,7 @@ from collections.abc import Hashable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.core.deadlines import Timed
 from raxol_mcp.core.effects import Job
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ __all__ = [
     "Call",
     "CallState",
     "Closed",
-    "Lane",
     "MidwayAsk",
     "Via",
     "Waiting",
@@ -131,7 +131,7 @@ LEGAL_REASONS: Final[Mapping[CallState, frozenset[Closed]]] = {
 }
 
 
-class Call:
+class Call(Timed):
     """One request whose answer is owed. Mutated by the core alone; shells read it."""
 
     __slots__ = (
@@ -142,7 +142,6 @@ class Call:
         "era",
         "facts",
         "id",
-        "lane",
         "method",
         "name",
         "params",
@@ -181,7 +180,7 @@ class Call:
         self.arguments: JSONObject = {}
         self.progress_token: RequestId | None = None
         self.progress: float | None = None  # the last value sent
-        self.lane: Lane | None = None  # where its deadline is; see `Deadlines`, which owns this
+        self.lane = None
         self.parked_at = 0  # a sequence number: orders parked calls
         self.asking: str | None = None  # id of the question on the wire while parked
         self.questions: tuple[Question, ...] = ()  # while parked; the first is on the wire
@@ -216,19 +215,18 @@ class Call:
         return f"<Call {self.id!r} {self.method.name} {self.state.value}{reason}>"
 
 
-class MidwayAsk:
+class MidwayAsk(Timed):
     """A question that the running tool of `call` waits for; `key` is what the shell calls it."""
 
-    __slots__ = ("call", "key", "lane")
+    __slots__ = ("call", "key")
 
     def __init__(self, call: Call, key: str) -> None:
         self.call = call
         self.key = key
-        self.lane: Lane | None = None  # as that of a call
+        self.lane = None
 
 
 Waiting = Call | MidwayAsk
-Lane = dict[Waiting, float]
 
 
 def diagram() -> str:

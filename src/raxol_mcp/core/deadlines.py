@@ -7,16 +7,27 @@ number of live waits: a removed deadline leaves nothing behind (ADR-0003).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Generic, TypeAlias, TypeVar, cast
 
-if TYPE_CHECKING:
-    from raxol_mcp.core.calls import Lane, Waiting
+__all__ = ["Deadlines", "Timed"]
 
-__all__ = ["Deadlines"]
+Lane: TypeAlias = "dict[Timed, float]"
 
 
-class Deadlines:
-    """The deadlines of all waits: of calls, and of what running tools have asked.
+class Timed:
+    """What may wait: `lane` is where its deadline is, and belongs to `Deadlines`."""
+
+    __slots__ = ("lane",)
+
+    def __init__(self) -> None:
+        self.lane: Lane | None = None
+
+
+Waiting = TypeVar("Waiting", bound=Timed)
+
+
+class Deadlines(Generic[Waiting]):
+    """The deadlines of all waits of one core.
 
     At most one per wait, whose `lane` says where it is: a table of our own for that would take
     more memory than anything else that a parked call keeps.
@@ -63,17 +74,17 @@ class Deadlines:
         """Take every wait whose deadline is at or before `now`, in the order of the deadlines."""
         # What was removed leaves a gap in a dict until that grows. A look at the head walks over
         # the gaps, which are never more than there were waits at once; a tick is rare.
-        found: list[tuple[float, Waiting]] = []
+        found: list[tuple[float, Timed]] = []
         for lane in self._lanes.values():
             for wait, due_at in lane.items():
                 if due_at > now:
                     break
                 found.append((due_at, wait))
         for _, wait in found:
-            self.remove(wait)
+            self.remove(cast("Waiting", wait))
         # Callers may bring any duration: lanes must not pile up.
         self._lanes = {duration: lane for duration, lane in self._lanes.items() if lane}
         heads = [next(iter(lane.values())) for lane in self._lanes.values()]
         self.earliest = min(heads, default=None)
         found.sort(key=lambda item: item[0])
-        return [wait for _, wait in found]
+        return cast("list[Waiting]", [wait for _, wait in found])

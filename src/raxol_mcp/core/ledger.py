@@ -67,7 +67,7 @@ class Ledger:
             total=limits.max_listens_total, per_share=max(1, limits.max_listens_total // 2)
         )
         self.peers = Peers(max_client_capabilities=limits.max_client_capabilities)
-        self.deadlines = Deadlines()
+        self.deadlines: Deadlines[Waiting] = Deadlines()
         self.approved: dict[Call, None] = {}  # oldest approval first
         self.stopping = 0  # workers of closed calls that have not ended
         self.now = -math.inf

@@ -24,7 +24,7 @@ from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.callbacks import Callbacks
 from raxol_mcp.server.declarations import Declarations
 from raxol_mcp.server.definitions import Kind
-from raxol_mcp.server.port import Port
+from raxol_mcp.server.extension import Extension
 from raxol_mcp.server.registry import Registry
 from raxol_mcp.server.runtime import ServerRuntime
 from raxol_mcp.server.surface import Surface
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from raxol_mcp.server.authorizer import Authorizer
     from raxol_mcp.server.processes import Processes
     from raxol_mcp.telemetry import Observer
-    from raxol_mcp.wire.jsonrpc import JSONObject
 
 __all__ = ["AuthorizerSource", "Lifespan", "Server"]
 
@@ -48,15 +47,9 @@ AuthorizerSource = Literal["configured", "default"]
 Lifespan = Callable[["Server"], AbstractAsyncContextManager[object]]
 STATE_KEY: Final = "RAXOL_MCP_STATE_KEY"
 STOP_WITHIN: Final = 5.0
-_LIST_CHANGED: Final = {
-    Kind.TOOLS: "notifications/tools/list_changed",
-    Kind.RESOURCES: "notifications/resources/list_changed",
-    Kind.TEMPLATES: "notifications/resources/list_changed",
-    Kind.PROMPTS: "notifications/prompts/list_changed",
-}
 
 
-class Server(Declarations, Port):
+class Server(Declarations, Extension):
     """An MCP server: tools, resources and prompts behind an authorizer, on any transport.
 
     * `authorizer(name, arguments, context)` decides about every `tools/call`; without one every
@@ -106,20 +99,18 @@ class Server(Declarations, Port):
         self._authorizer: Authorizer | None = None
         self._read_authorizer: Authorizer | None = None
         self._authorizer_source: AuthorizerSource = "default"
-        self._unknown_tool_reply = unknown_tool_reply
         self._page_size = page_size
         self._lifespan = lifespan
         self._lifespan_exit: AbstractAsyncContextManager[object] | None = None
         self._serving = 0
         self._changing = asyncio.Lock()
         self._stopping: asyncio.Task[None] | None = None
-        self._changed: set[str] = set()
         self._processes: Processes | None = None
         self._seal = Seal(_state_key(state_key))
         self.breakers = Breakers() if breakers is None else breakers
         bounds = limits if limits is not None else Limits()
         runtime = ServerRuntime(self._core(bounds), self._execute, observe=observe)
-        Port.__init__(self, runtime, bounds)
+        Extension.__init__(self, runtime, bounds, unknown_tool_reply)
         self.guard(authorizer=authorizer, read_authorizer=read_authorizer, source=authorizer_source)
         self.registry.on_change(self._registry_changed)
 
@@ -166,7 +157,7 @@ class Server(Declarations, Port):
             self._runtime,
             callbacks,
             authorizer=self._authorizer,
-            unknown_tool_reply=self._unknown_tool_reply,
+            unknown_tool_replies=self._unknown_tool_replies,
         )
         self._surface = Surface(
             self.registry,
@@ -176,6 +167,7 @@ class Server(Declarations, Port):
             read_authorizer=self._read_authorizer,
             page_size=self._page_size,
         )
+        self._surface.lens = self._lens
 
     def bound(self, limits: Limits) -> None:
         """Give a server that has not started other limits. Raises ConfigurationError."""
@@ -232,11 +224,6 @@ class Server(Declarations, Port):
             except ConfigurationError as error:
                 refusals.append(str(error))
         return refusals
-
-    def input_schema(self, name: str) -> JSONObject | None:
-        """Return the input schema of a tool; None when there is no such tool."""
-        tool = self.registry.tool(name)
-        return None if tool is None else tool.input_schema
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -353,19 +340,8 @@ class Server(Declarations, Port):
         if action == "unregister":
             for name in names:
                 self.breakers.forget((kind.value, name))
-        if self._serving:
-            # From whatever thread registers, and once per turn however much was registered.
-            self._runtime.loop.call_soon_threadsafe(self._list_changed, _LIST_CHANGED[kind])
-
-    def _list_changed(self, method: str) -> None:
-        if not self._changed:
-            self._runtime.loop.call_soon(self._tell_changes)
-        self._changed.add(method)
-
-    def _tell_changes(self) -> None:
-        changed, self._changed = sorted(self._changed), set()
-        for method in changed:
-            self.notify(method)
+        # From whatever thread registers, and once per turn however much was registered.
+        self.list_changed(kind)
 
 
 def _check_callable(option: str, value: object) -> None:

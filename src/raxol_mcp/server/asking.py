@@ -21,7 +21,8 @@ from typing import Final
 import msgspec
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.arguments import ArgumentsInvalid, reworded, sentence
+from raxol_mcp.schemas.problems import reworded, sentence
+from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.binding import convert_strictly, overlooked_in
 from raxol_mcp.server.content import to_plain
 from raxol_mcp.server.functions import Ask

@@ -2,10 +2,10 @@
 
 Not the enforcement: what is put to an authorizer, and when, is decided elsewhere.
 
-An authorizer is `(name, arguments, context) -> Allow | Deny | AskHuman`, sync or async. Whatever
-else it does, raising included, is a denial that reaches our log and not the caller. A sync
-authorizer runs in a thread, because it may look something up; one that only computes is marked
-with `nonblocking` and runs at once, on the loop.
+An authorizer is `(name, arguments, context) -> Allow | Deny | AskHuman | RequireScopes`, sync or
+async. Whatever else it does, raising included, is a denial that reaches our log and not the caller.
+A sync authorizer runs in a thread, because it may look something up; one that only computes is
+marked with `nonblocking` and runs at once, on the loop.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "Authorizer",
     "Decision",
     "Deny",
+    "RequireScopes",
     "RunInThread",
     "allow",
     "allow_all",
@@ -41,6 +42,7 @@ __all__ = [
     "deny",
     "deny_all",
     "nonblocking",
+    "require_scopes",
 ]
 
 _logger = logging.getLogger("raxol_mcp.authorizer")
@@ -48,6 +50,7 @@ _logger = logging.getLogger("raxol_mcp.authorizer")
 AUTHORIZER_FAILED: Final = "authorizer_failed"
 CONTRACT_VIOLATION: Final = "authorizer_contract_violation"
 NOT_ALLOWLISTED: Final = "not_allowlisted"
+INSUFFICIENT_SCOPE: Final = "insufficient_scope"
 
 
 @final
@@ -81,7 +84,19 @@ class AskHuman(msgspec.Struct, frozen=True):
     prompt: str
 
 
-Decision: TypeAlias = Allow | Deny | AskHuman
+@final
+class RequireScopes(msgspec.Struct, frozen=True):
+    """The call may run if the token that it came with has all of these scopes.
+
+    Where it has not, the call is denied, and over HTTP the client is told to come back with a token
+    that has (status 403; MCP 2026-07-28 basic/authorization §Scope Challenge Handling). Where there
+    are no tokens it is denied.
+    """
+
+    scopes: tuple[str, ...]
+
+
+Decision: TypeAlias = Allow | Deny | AskHuman | RequireScopes
 
 
 class AuthorizationContext(TypedDict):
@@ -117,6 +132,18 @@ def deny(reason: str = "denied") -> Deny:
 def ask(prompt: str) -> AskHuman:
     """Leave the decision to the human at the client, who is shown `prompt`."""
     return AskHuman(prompt)
+
+
+def require_scopes(*scopes: str) -> RequireScopes:
+    """Decide by the scopes of the caller's token: name all that the operation needs.
+
+    Raises `ConfigurationError` for none, and for what is not a scope (RFC 6749 §3.3).
+    """
+    from raxol_mcp.server.protected_resource import checked_scopes  # only where there are tokens
+
+    if not scopes:
+        raise ConfigurationError("require_scopes needs a scope")
+    return RequireScopes(checked_scopes(scopes, what="require_scopes"))
 
 
 def nonblocking(authorizer: _F) -> _F:
@@ -273,17 +300,23 @@ def _checked(result: object, name: str) -> Decision:
         return result
     if type(result) is AskHuman and _is_text(result.prompt):
         return result
+    if type(result) is RequireScopes and _are_scopes(result.scopes):
+        return result
     if inspect.iscoroutine(result):
         result.close()  # a nonblocking authorizer that is async after all: never awaited
     # The value may hold what the caller sent, so the log gets its type alone.
     _logger.error(
-        "the authorizer must return allow(), deny(reason) or ask(prompt) with a text that JSON "
-        "can carry, but for %r it returned a %s: denied",
+        "the authorizer must return allow(), deny(reason), ask(prompt) or require_scopes(...) with "
+        "text that JSON can carry, but for %r it returned a %s: denied",
         name,
         type(result).__qualname__,
         stack_info=True,
     )
     return Deny(CONTRACT_VIOLATION)
+
+
+def _are_scopes(scopes: object) -> bool:
+    return isinstance(scopes, tuple) and bool(scopes) and all(map(_is_text, scopes))
 
 
 def _is_text(value: object) -> bool:

@@ -7,16 +7,19 @@ in C; everything else is on the path of a failure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import NODEFAULT, ValidationError, convert
 from msgspec.structs import asdict
 
-from raxol_mcp.server.arguments import ArgumentsInvalid, Problem, quoted, reworded, sentence
+from raxol_mcp.server.arguments import ArgumentsInvalid
 from raxol_mcp.server.pydantic_types import decode_value
 from raxol_mcp.wire.jsonrpc import JSONObject
+
+if TYPE_CHECKING:
+    from raxol_mcp.schemas.problems import Problem
 
 __all__ = ["Field", "Form", "convert_strictly", "overlooked_in"]
 
@@ -65,7 +68,7 @@ class Form:
         if self._walked:
             shape = self._shape = self._shape or msgspec.inspect.type_info(struct)
             if overlooked := overlooked_in(dict(arguments), shape):
-                raise ArgumentsInvalid(sentence(overlooked))
+                raise _invalid(overlooked)
         return bound
 
     def _made(self) -> type[msgspec.Struct]:
@@ -84,17 +87,20 @@ class Form:
         self, arguments: Mapping[str, object], struct: type[msgspec.Struct]
     ) -> dict[str, object]:
         if not isinstance(arguments, Mapping):
-            raise ArgumentsInvalid(sentence(["they must be an object"]))
+            raise _invalid(["they must be an object"])
         try:
             bound = convert_strictly(dict(arguments), struct)
         except ValidationError as error:
-            problems = self._problems(arguments) or [reworded(str(error), "")]
-            raise ArgumentsInvalid(sentence(problems)) from None
+            from raxol_mcp.schemas.problems import reworded
+
+            raise _invalid(self._problems(arguments) or [reworded(str(error), "")]) from None
         assert isinstance(bound, struct), "the conversion makes what it is asked for"
         return asdict(bound)
 
     def _problems(self, arguments: Mapping[str, object]) -> list[Problem]:
         """Judge every argument on its own, since the conversion stops at the first."""
+        from raxol_mcp.schemas.problems import reworded
+
         known = {field.name for field in self.fields}
         problems: list[Problem] = []
         unknown = [((str(name),), "is unknown") for name in arguments if name not in known]
@@ -105,7 +111,7 @@ class Form:
         for field in self.fields:
             if field.name not in arguments:
                 if field.default is NODEFAULT:
-                    problems.append(f"{quoted([field.name])} is required")
+                    problems.append(((field.name,), "is required"))
                 continue
             value = arguments[field.name]
             try:
@@ -116,6 +122,13 @@ class Form:
             else:
                 problems += overlooked_in(value, msgspec.inspect.type_info(field.type), field.name)
         return [*problems, *unknown]
+
+
+def _invalid(problems: Sequence[Problem]) -> ArgumentsInvalid:
+    # Imported here and above: a server starts without the words for a failure.
+    from raxol_mcp.schemas.problems import sentence
+
+    return ArgumentsInvalid(sentence(problems))
 
 
 def convert_strictly(value: object, type_: object) -> object:

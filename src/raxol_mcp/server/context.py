@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from raxol_mcp.server.rounds import Elicit, ElicitUrl, ListRoots, Sample
     from raxol_mcp.server.runtime import ServerRuntime
 
-__all__ = ["Context", "ElicitResult"]
+__all__ = ["Context", "ElicitResult", "call_of"]
 
 MAX_RETRY: Final = 900.0  # ours, in seconds: well within the life of an idle session
 MAX_OPEN_QUESTIONS: Final = 16  # ours, as for one InputRequired: a tool may ask from many tasks
@@ -200,7 +200,7 @@ class Context:
         In the stateless era (2026-07-28) a server cannot ask in the middle of a request: this
         raises LocalProtocolError. `Ask` parameters and `InputRequired` work in both eras.
         """
-        from raxol_mcp.server.json_schema import compile_schema
+        from raxol_mcp.schemas.json_schema import compile_schema
         from raxol_mcp.server.rounds import Elicit
 
         validator = compile_schema(requested_schema)
@@ -272,6 +272,11 @@ class Context:
         if not isinstance(answer.result, dict):
             raise RemoteProtocolError(0, f"the answer to {question.method} is not an object")
         return answer.result
+
+
+def call_of(context: Context) -> Call:
+    """Return the call behind a context: for parts of the server, not for callbacks."""
+    return context._call
 
 
 def _check_number(name: str, value: object) -> None:

@@ -113,7 +113,7 @@ def _reasons(definition: object) -> list[str]:
 
 def _raw_schemas(tool: Tool) -> Iterator[str]:
     """Compile schemas that were written by hand: what cannot be checked cannot be served."""
-    from raxol_mcp.server.json_schema import compile_schema  # only where there is no signature
+    from raxol_mcp.schemas.json_schema import compile_schema  # only where there is no signature
 
     for what, schema in (("input", tool.input_schema), ("output", tool.output_schema)):
         if schema is not None:
@@ -140,6 +140,7 @@ def _tool(tool: Tool) -> Iterator[str]:
         yield from _tool_annotations(tool.annotations)
     yield from _extras(tool.icons, tool.meta)
     yield from _running(tool.isolation, tool.fault)
+    yield from _callables(audience=tool.audience, approval=tool.approval)
     if tool.timeout is not None and not _positive(tool.timeout):
         yield "invalid_timeout (seconds above 0)"
 
@@ -154,6 +155,7 @@ def _resource(resource: Resource) -> Iterator[str]:
             yield f"invalid_uri ({problem})"
     if resource.size is not None and not _count(resource.size):
         yield "invalid_size (a number of bytes)"
+    yield from _callables(audience=resource.audience)
     yield from _readable(resource)
 
 
@@ -317,6 +319,12 @@ def _running(isolation: object, fault: object) -> Iterator[str]:
         yield f"invalid_isolation ({', '.join(_ISOLATIONS)})"
     if fault is not None and not callable(fault):
         yield "invalid_fault_classifier"
+
+
+def _callables(**given: object) -> Iterator[str]:
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            yield f"invalid_{name} (a callable)"
 
 
 def _texts(**texts: object) -> Iterator[str]:

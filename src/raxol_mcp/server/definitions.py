@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -20,8 +20,13 @@ from msgspec.structs import force_setattr
 from raxol_mcp.server.uris import ascii_uri
 from raxol_mcp.wire.jsonrpc import JSONObject, encode_result
 
+if TYPE_CHECKING:
+    from raxol_mcp.server.authorizer import AuthorizationContext
+
 __all__ = [
     "MAX_DEFINITION_BYTES",
+    "Approval",
+    "Audience",
     "Completion",
     "Definition",
     "Fault",
@@ -42,6 +47,9 @@ MAX_DEFINITION_BYTES: Final = 1024 * 1024
 Isolation: TypeAlias = Literal["auto", "thread", "process", "task"]
 Reference: TypeAlias = Literal["ref/prompt", "ref/resource"]
 Fault: TypeAlias = Callable[[BaseException], bool]
+# What an authorizer is told of a caller; see `authorizer.AuthorizationContext`.
+Audience: TypeAlias = "Callable[[AuthorizationContext], bool]"
+Approval: TypeAlias = Callable[[Mapping[str, object]], str]
 
 
 class Kind(Enum):
@@ -94,6 +102,10 @@ class Tool(_Listed, frozen=True, eq=False):
     `function` is the compiled signature it was made from, if any. `timeout` (seconds) replaces
     the callback timeout of the server. `fault(error)` returning False says that this failure is
     an answer ("not found") and not a fault, so the circuit breaker does not count it.
+
+    `audience(context)` says for whom the tool exists: for anybody else it is not there, neither
+    listed nor called. `approval(arguments)` writes what the human is asked before the tool runs,
+    also where the authorizer allows the call.
     """
 
     kind: ClassVar[Kind] = Kind.TOOLS
@@ -111,6 +123,8 @@ class Tool(_Listed, frozen=True, eq=False):
     timeout: float | None = None
     fault: Fault | None = None
     function: object | None = None
+    audience: Audience | None = None
+    approval: Approval | None = None
 
     @property
     def key(self) -> str:
@@ -149,7 +163,8 @@ class Resource(_Listed, frozen=True, eq=False):
     """Something a client may read under one URI. `size` is in bytes.
 
     Letters beyond ASCII in `uri` are listed and found percent-encoded, because MCP wants a URI;
-    clients that send them as they are find the resource all the same.
+    clients that send them as they are find the resource all the same. `audience(context)` says for
+    whom the resource exists: for anybody else it is not listed, and reading it is denied.
     """
 
     kind: ClassVar[Kind] = Kind.RESOURCES
@@ -166,6 +181,7 @@ class Resource(_Listed, frozen=True, eq=False):
     meta: JSONObject | None = None
     fault: Fault | None = None
     isolation: Isolation = "auto"
+    audience: Audience | None = None
 
     @property
     def key(self) -> str:

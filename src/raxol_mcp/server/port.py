@@ -78,7 +78,9 @@ class Port:
     def _attach(self, sink: Sink, facts: ConnectionFacts, connection: Hashable) -> None:
         runtime = self._runtime
         replaced = runtime.attach(connection, sink)
-        effects = runtime.core.opened(connection, facts, runtime.now())
+        # Nothing begins to wait here nor in `gone`: the time that was told last will do, and over
+        # HTTP both happen with every request.
+        effects = runtime.core.opened(connection, facts, runtime.core.ledger.now)
         if effects:
             runtime.perform(effects)
         if replaced is not None:
@@ -109,7 +111,7 @@ class Port:
             return
         runtime = self._runtime
         runtime.detach(connection)
-        effects = runtime.core.gone(connection, runtime.now())
+        effects = runtime.core.gone(connection, runtime.core.ledger.now)
         if effects:  # none where every request had its answer, as over HTTP
             runtime.perform(effects)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.core.peers import Capability
 from raxol_mcp.core.questions import Question, approval
@@ -19,23 +19,28 @@ from raxol_mcp.server.functions import Function
 from raxol_mcp.wire.jsonrpc import JSONObject
 
 if TYPE_CHECKING:
+    from raxol_mcp.schemas.json_schema import Validator
     from raxol_mcp.server.asking import AskParameter
     from raxol_mcp.server.context import Context
     from raxol_mcp.server.definitions import Tool
-    from raxol_mcp.server.json_schema import Validator
     from raxol_mcp.server.returns import Returns
+    from raxol_mcp.wire.headers import Mirror
 
 __all__ = ["PreparedTool"]
+
+_ANNOTATION: Final = b"x-mcp-header"
 
 
 class PreparedTool:
     """One tool, ready. Raises ConfigurationError when its raw schemas cannot be used.
 
     `key` is that of its circuit breaker, `asks` are its Ask parameters, `target` the function's
-    name when it runs in a process, `in_thread` whether it blocks.
+    name when it runs in a process, `in_thread` whether it blocks, `mirrors` the arguments that a
+    client repeats in headers.
     """
 
     __slots__ = (
+        "_approval",
         "_callback",
         "_encoded",
         "_function",
@@ -47,6 +52,7 @@ class PreparedTool:
         "bind",
         "in_thread",
         "key",
+        "mirrors",
         "target",
     )
 
@@ -54,6 +60,7 @@ class PreparedTool:
         function = tool.function
         self._function = function if isinstance(function, Function) else None
         self._callback = tool.callback
+        self._approval = tool.approval
         self._name = tool.name
         self._encoded = tool.encoded
         self._subject: str | None = None
@@ -66,12 +73,17 @@ class PreparedTool:
             self.bind = self._function.bind  # itself, so that a call passes through one frame less
             self._returns = self._function.output
         else:
-            from raxol_mcp.server.json_schema import compile_schema
+            from raxol_mcp.schemas.json_schema import compile_schema
             from raxol_mcp.server.returns import returns_from_schema
 
             self._input = compile_schema(tool.input_schema)
             output = tool.output_schema
             self._returns = None if output is None else returns_from_schema(output)
+        self.mirrors: tuple[Mirror, ...] = ()
+        if _ANNOTATION in bytes(self._encoded):
+            from raxol_mcp.wire.headers import mirrors_of  # for the few tools that have any
+
+            self.mirrors = mirrors_of(tool.input_schema)
         self.asks = () if self._function is None else self._function.asks
         asynchronous = is_async(tool.callback)
         self.in_thread = tool.isolation == "thread" or (
@@ -112,7 +124,12 @@ class PreparedTool:
     def questions(
         self, arguments: Mapping[str, object], prompt: str | None
     ) -> tuple[Question, ...]:
-        """Write what the human must answer: the authorizer's `prompt`, then the tool's own."""
+        """Write what the human must answer: the authorizer's `prompt`, then the tool's own.
+
+        A tool that is approved every time has a prompt where the authorizer has none.
+        """
+        if prompt is None and self._approval is not None:
+            prompt = self._approval(arguments)
         asked = () if prompt is None else (approval(prompt, self._name),)
         if not self.asks:
             return asked

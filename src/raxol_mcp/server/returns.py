@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, NoReturn, get_args, get_ori
 
 import msgspec
 
-from raxol_mcp.server.arguments import reworded, sentence
+from raxol_mcp.schemas.problems import reworded, sentence
 from raxol_mcp.server.binding import convert_strictly
 from raxol_mcp.server.content import (
     Audio,
@@ -32,7 +32,7 @@ from raxol_mcp.server.schema import describe, references
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult
 
 if TYPE_CHECKING:
-    from raxol_mcp.server.json_schema import Validator
+    from raxol_mcp.schemas.json_schema import Validator
 
 __all__ = ["Returns", "returns_from_schema", "returns_of"]
 
@@ -130,7 +130,7 @@ def returns_from_schema(schema: JSONObject) -> Returns:
 
 
 def _compiled(schema: JSONObject) -> Validator:
-    from raxol_mcp.server.json_schema import compile_schema
+    from raxol_mcp.schemas.json_schema import compile_schema
 
     return compile_schema(schema)
 

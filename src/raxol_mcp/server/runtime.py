@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
@@ -25,12 +26,14 @@ from raxol_mcp.core.effects import (
     StopWorker,
 )
 from raxol_mcp.core.outcomes import Failed, Outcome, Stopped
+from raxol_mcp.wire.jsonrpc import Request
 
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
     from raxol_mcp.core.server import ServerCore
     from raxol_mcp.server.threads import Threads
     from raxol_mcp.telemetry import Observer
+    from raxol_mcp.wire.headers import Mirror
     from raxol_mcp.wire.jsonrpc import Failure, Outgoing, RequestId, Response
 
 __all__ = ["ServerRuntime", "Sink"]
@@ -55,16 +58,6 @@ class Sink(Protocol):
         """End the connection after what was put so far."""
 
 
-class _Worker:
-    """The task that runs one call's user code."""
-
-    __slots__ = ("begun", "task")
-
-    def __init__(self) -> None:
-        self.begun = False
-        self.task: asyncio.Task[None] | None = None
-
-
 class ServerRuntime:
     """Performs effects on the running event loop.
 
@@ -85,7 +78,8 @@ class ServerRuntime:
         self._observe = observe
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sinks: dict[Hashable, Sink] = {}
-        self._workers: dict[Call, _Worker] = {}
+        # The task that runs one call's user code; None until there is one.
+        self._workers: dict[Call, asyncio.Task[None] | None] = {}
         self._questions: dict[tuple[Call, str], asyncio.Future[Response | Failure | None]] = {}
         self._performing: list[Effect] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -219,18 +213,30 @@ class ServerRuntime:
         if release is not None and call.peer.open:
             release(call.id, retry)
 
+    def mismatch(self, call: Call, mirrors: Sequence[Mirror]) -> Failure | None:
+        """Say what is wrong with copies of arguments beside the message; see `NetworkPort`."""
+        check: Callable[[Request, Sequence[Mirror]], Failure | None] | None
+        check = getattr(self._sinks.get(call.peer.connection), "mismatch", None)
+        request = Request(call.id, call.method.name, call.params)
+        return None if check is None else check(request, mirrors)
+
+    def lacks(self, call: Call, scopes: tuple[str, ...], *, challenged: bool = True) -> bool:
+        """Say whether a call came without credentials for all of `scopes`; see `NetworkPort`."""
+        check: Callable[..., bool] | None
+        check = getattr(self._sinks.get(call.peer.connection), "lacks", None)
+        return check is None or check(call.id, scopes, challenged=challenged)
+
     # -- workers ------------------------------------------------------------------------------
 
     def _start_worker(self, effect: StartWorker) -> None:
-        worker = _Worker()
-        self._workers[effect.call] = worker
-        call = effect.call
+        call, workers = effect.call, self._workers
+        workers[call] = None
         # Named for whoever looks at the tasks, and because making a name up takes longer.
-        name = call.method.name
-        worker.task = self.loop.create_task(self._work(worker, call, effect.job), name=name)
+        task = self.loop.create_task(self._work(call, effect.job), name=call.method.name)
+        if call in workers:  # else it has ended: a loop may run the first step of a task at once
+            workers[call] = task
 
-    async def _work(self, worker: _Worker, call: Call, job: Job) -> None:
-        worker.begun = True
+    async def _work(self, call: Call, job: Job) -> None:
         outcome: Outcome = Stopped()
         try:
             outcome = await self._execute(call, job)
@@ -244,11 +250,12 @@ class ServerRuntime:
             self._ended(call, outcome)
 
     def _stop_worker(self, effect: StopWorker) -> None:
-        worker = self._workers.get(effect.call)
-        if worker is None or worker.task is None:
+        task = self._workers.get(effect.call)
+        if task is None:
             return  # it is the worker itself that closes the call, on its way out
-        worker.task.cancel()
-        if not worker.begun:
+        work = task.get_coro()
+        task.cancel()
+        if inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
             # A task that is cancelled before its first step never enters its body: nobody else
             # would report its end.
             self._ended(effect.call, Stopped())
@@ -331,7 +338,7 @@ class ServerRuntime:
 
     def is_worker(self, task: asyncio.Task[object] | None) -> bool:
         """Say whether this task runs a callback of ours."""
-        return any(worker.task is task for worker in self._workers.values())
+        return task is not None and task in self._workers.values()
 
     async def stop(self, *, within: float) -> int:
         """Stop every worker and wait for their ends, at most `within` seconds.
@@ -340,7 +347,7 @@ class ServerRuntime:
         abandoned; being daemons they do not keep the process alive.
         """
         self.perform(self.core.stopped(self.now()))
-        tasks = [worker.task for worker in self._workers.values() if worker.task is not None]
+        tasks = [task for task in self._workers.values() if task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=within)
         left = [task for task in tasks if not task.done()]

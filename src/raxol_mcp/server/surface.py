@@ -7,7 +7,6 @@ method names and would deny every read.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -18,27 +17,36 @@ from raxol_mcp.core.subscriptions import LISTEN_FIELDS
 from raxol_mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, READ_DENIED
 from raxol_mcp.server.adapt import completed
 from raxol_mcp.server.arguments import copied
-from raxol_mcp.server.authorizer import ALLOW, AskHuman, Authorizer, Deny, decide, decide_now
+from raxol_mcp.server.authorizer import (
+    INSUFFICIENT_SCOPE,
+    AskHuman,
+    Authorizer,
+    Deny,
+    RequireScopes,
+    decide,
+    decide_now,
+)
 from raxol_mcp.server.callbacks import CallbackFailed, Callbacks, CircuitOpen, is_async
 from raxol_mcp.server.content import prompt_payload, resource_contents
-from raxol_mcp.server.context import Context
-from raxol_mcp.server.cursors import BadCursor, cursor_of, place_of
-from raxol_mcp.server.definitions import Definition, Fault, Kind, Prompt, Reference
+from raxol_mcp.server.context import Context, call_of
+from raxol_mcp.server.cursors import BadCursor, place_of
+from raxol_mcp.server.definitions import Fault, Kind, Prompt, Reference
 from raxol_mcp.server.rounds import InputRequired
-from raxol_mcp.server.tools import context_of
+from raxol_mcp.server.tools import context_of, exists_for
 from raxol_mcp.server.uris import ascii_uri
 from raxol_mcp.wire.jsonrpc import JSONObject, UnencodableResult, encode_result
 
 if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
-    from raxol_mcp.server.registry import Page, Registry
+    from raxol_mcp.server.definitions import Tool
+    from raxol_mcp.server.extension import Lens
+    from raxol_mcp.server.listings import Listings
+    from raxol_mcp.server.registry import Registry
     from raxol_mcp.server.runtime import ServerRuntime
 
 __all__ = ["Surface"]
 
 _logger = logging.getLogger("raxol_mcp.surface")
-# The loop has a turn after this many tools were looked at, so that no page holds it for long.
-TOOLS_PER_TURN: Final = 64
 MAX_COMPLETIONS: Final = 100  # MCP server/utilities/completion §Completion Results
 _LISTS: Final = {
     "tools/list": (Kind.TOOLS, "tools"),
@@ -78,9 +86,11 @@ class Surface:
         self._registry = registry
         self._runtime = runtime
         self._callbacks = callbacks
-        self._authorizer = authorizer
         self._read_authorizer = read_authorizer
+        self._authorizer = authorizer
         self._page_size = page_size
+        self._listings: Listings | None = None
+        self.lens: Lens | None = None
         self.lifespan: object = None
 
     async def read(self, call: Call) -> Outcome:
@@ -114,11 +124,16 @@ class Surface:
             )
             return Failed("Error: invalid result")
 
-    async def _gate(self, call: Call, name: str, arguments: Mapping[str, object]) -> None:
-        authorizer = self._read_authorizer
+    async def _gate(
+        self, call: Call, name: str, arguments: Mapping[str, object], *, challenged: bool = True
+    ) -> None:
+        authorizer, uri = self._read_authorizer, arguments.get("uri")
+        if isinstance(uri, str):
+            resource = self._registry.resource(uri)
+            if resource is not None and not exists_for(resource, call):
+                raise _Denied("denied")
         if authorizer is None:
             return
-        uri = arguments.get("uri")
         if isinstance(uri, str) and not uri.isascii():
             # A resource answers to two spellings of letters; a rule knows one, the listed one.
             arguments = {**arguments, "uri": ascii_uri(uri)}
@@ -131,6 +146,19 @@ class Surface:
         if type(decision) is AskHuman:
             # The prompt is the operator's: a caller that is denied must not read it.
             raise _Denied("interactive_approval_unsupported")
+        if type(decision) is RequireScopes and self._runtime.lacks(
+            call, decision.scopes, challenged=challenged
+        ):
+            raise _Denied(INSUFFICIENT_SCOPE)
+
+    async def tools_for(self, context: Context) -> list[Tool]:
+        """List the tools that a caller may list and call; see `Server.tools_for`."""
+        call = call_of(context)
+        return await self._lists().tools(call) if await self._allows(call, "tools/list", {}) else []
+
+    async def may_read(self, context: Context, uri: str) -> bool:
+        """Say whether a caller may read `uri`."""
+        return await self._allows(call_of(context), "resources/read", {"uri": uri})
 
     async def _may_hear(self, call: Call) -> Outcome:
         """Narrow a listen filter to what reading directly would be allowed."""
@@ -155,7 +183,8 @@ class Surface:
 
     async def _allows(self, call: Call, name: str, arguments: Mapping[str, object]) -> bool:
         try:
-            await self._gate(call, name, arguments)
+            # What is missing is left out of a listen, which goes on without it.
+            await self._gate(call, name, arguments, challenged=False)
         except _Denied:
             return False
         return True
@@ -177,11 +206,7 @@ class Surface:
         cursor = call.params.get("cursor")
         try:
             after = place_of(kind, cursor)
-            if kind is Kind.TOOLS and self._authorizer is not None:
-                items, next_cursor = await self._visible_tools(call, after)
-            else:
-                page = self._registry.page(kind, after, self._page_size)
-                items, next_cursor = page.items, page.cursor
+            items, next_cursor = await self._lists().page(call, kind, after, self.lens)
         except BadCursor:
             return Refused(INVALID_PARAMS, "cursor is not one of this server's")
         payload: JSONObject = {member: [item.encoded for item in items]}
@@ -190,34 +215,17 @@ class Surface:
         # Encoded when they were registered: only put together here.
         return Returned(call.era.complete(payload, cached=True))
 
-    async def _visible_tools(self, call: Call, after: int) -> tuple[list[Definition], str | None]:
-        """List the tools this caller may call: what would be asked about or denied is hidden."""
-        items: list[Definition] = []
-        shown = looked_at = after
-        while True:
-            page = self._registry.page(Kind.TOOLS, looked_at, TOOLS_PER_TURN)
-            allowed = await self._allowed(call, page)
-            for item, place, visible in zip(page.items, page.places, allowed, strict=True):
-                if visible:
-                    if len(items) == self._page_size:
-                        return items, cursor_of(Kind.TOOLS, shown)
-                    items.append(item)
-                    shown = place
-            if page.after is None:
-                return items, None
-            looked_at = page.after
-            await asyncio.sleep(0)
+    def _lists(self) -> Listings:
+        if self._listings is None:
+            from raxol_mcp.server.listings import Listings  # not before the first answer of all
 
-    async def _allowed(self, call: Call, page: Page) -> list[bool]:
-        authorizer = self._authorizer
-        verdicts: list[bool] = []
-        for item in page.items:
-            name, context = item.key, context_of(call)  # one each: an authorizer may keep it
-            decision = decide_now(authorizer, name, {}, context)
-            if decision is None:
-                decision = await decide(authorizer, name, {}, context, self._runtime.in_thread)
-            verdicts.append(decision is ALLOW)
-        return verdicts
+            self._listings = Listings(
+                self._registry,
+                self._runtime,
+                authorizer=self._authorizer,
+                page_size=self._page_size,
+            )
+        return self._listings
 
     # -- resources ----------------------------------------------------------------------------
 

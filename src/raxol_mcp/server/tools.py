@@ -1,14 +1,15 @@
 """One `tools/call`, from the authorizer to the result. Runs inside the call's worker.
 
-The order is the contract: sensitive without an authorizer, authorizer, does it exist, do the
-arguments fit, is the human asked, run. A human is never asked about a call that cannot run, and
-a hidden tool answers exactly like one that does not exist.
+The order is the contract: sensitive without an authorizer, authorizer, does it exist, do headers
+that repeat arguments repeat them truly, do the arguments fit, is the human asked, run. A human is
+never asked about a call that cannot run, and a hidden tool answers exactly like one that does not
+exist.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from raxol_mcp.core.effects import RUN, Job
@@ -27,10 +28,12 @@ from raxol_mcp.server.adapt import completed
 from raxol_mcp.server.arguments import ArgumentsInvalid, copied
 from raxol_mcp.server.authorizer import (
     ALLOW,
+    INSUFFICIENT_SCOPE,
     AskHuman,
     AuthorizationContext,
     Decision,
     Deny,
+    RequireScopes,
     decide,
     decide_now,
 )
@@ -44,11 +47,11 @@ if TYPE_CHECKING:
     from raxol_mcp.core.calls import Call
     from raxol_mcp.server.authorizer import Authorizer
     from raxol_mcp.server.callbacks import Callbacks
-    from raxol_mcp.server.definitions import Tool
+    from raxol_mcp.server.definitions import Resource, Tool
     from raxol_mcp.server.registry import Registry
     from raxol_mcp.server.runtime import ServerRuntime
 
-__all__ = ["Tools", "context_of"]
+__all__ = ["Tools", "UnknownToolReply", "context_of", "exists_for"]
 
 _logger = logging.getLogger("raxol_mcp.tools")
 CIRCUIT_OPEN = "Tool temporarily unavailable (circuit open after repeated failures)"
@@ -66,6 +69,18 @@ def context_of(call: Call) -> AuthorizationContext:
     }
 
 
+def exists_for(definition: Tool | Resource, call: Call) -> bool:
+    """Say whether a definition exists for who makes `call`; see `Tool.audience`."""
+    audience = definition.audience
+    if audience is None:
+        return True
+    try:
+        return audience(context_of(call)) is True
+    except (Exception, SystemExit):
+        _logger.exception("the audience of %r failed: it is hidden", definition)
+        return False
+
+
 class Tools:
     """Carries tool calls out."""
 
@@ -76,13 +91,13 @@ class Tools:
         callbacks: Callbacks,
         *,
         authorizer: Authorizer | None,
-        unknown_tool_reply: UnknownToolReply | None,
+        unknown_tool_replies: Sequence[UnknownToolReply],
     ) -> None:
         self._registry = registry
         self._runtime = runtime
         self._callbacks = callbacks
         self._authorizer = authorizer
-        self._unknown_tool_reply = unknown_tool_reply
+        self._unknown_tool_replies = unknown_tool_replies
         self._prepared: dict[Tool, PreparedTool] = {}
         self.lifespan: object = None
 
@@ -97,16 +112,19 @@ class Tools:
         """Carry one call out, or as far as the human must be asked."""
         prompt: str | None = None
         if job is not RUN:
-            decision = await self._decision(call)
+            decision = self._decided(call) or await self._decision(call)
             if type(decision) is Deny:
                 return Denied(decision.reason)
-            if type(decision) is AskHuman:
-                prompt = decision.prompt
-        tool = self._registry.tool(call.name)
+            prompt = decision.prompt if type(decision) is AskHuman else None
+        tool = self._found(call)
         if tool is None:
             return await self._unknown(call)
         try:
             prepared = self._prepare(tool)
+            if prepared.mirrors:
+                mismatch = self._runtime.mismatch(call, prepared.mirrors)
+                if mismatch is not None:
+                    return Refused(mismatch.code, mismatch.message)
             if job is RUN and call.subject is not None and call.subject != prepared.subject:
                 return self._failure(
                     call, "Error: the tool was replaced while its call was waiting"
@@ -122,19 +140,34 @@ class Tools:
             return Asked(questions, prepared.subject)
         return await self._run(call, tool, prepared, arguments)
 
-    async def _decision(self, call: Call) -> Decision:
+    def _found(self, call: Call) -> Tool | None:
+        tool = self._registry.tool(call.name)
+        there = tool is None or tool.audience is None or exists_for(tool, call)
+        return tool if there else None
+
+    def _decided(self, call: Call) -> Decision | None:
+        """Decide at once, where that needs no waiting; None: `_decision` has to be awaited."""
         authorizer = self._authorizer
         if authorizer is None:
-            tool = self._registry.tool(call.name)
+            tool = self._found(call)
             guarded = tool is None or not tool.sensitive
             return ALLOW if guarded else Deny("sensitive_tool_unguarded")
-        context = context_of(call)
-        decision = decide_now(authorizer, call.name, call.arguments, context)
-        if decision is None:
-            decision = await decide(
-                authorizer, call.name, call.arguments, context, self._runtime.in_thread
-            )
-        return decision
+        decision = decide_now(authorizer, call.name, call.arguments, context_of(call))
+        return self._scoped(call, decision) if type(decision) is RequireScopes else decision
+
+    async def _decision(self, call: Call) -> Decision:
+        decision = await decide(
+            self._authorizer,
+            call.name,
+            call.arguments,
+            context_of(call),
+            self._runtime.in_thread,
+        )
+        return self._scoped(call, decision) if type(decision) is RequireScopes else decision
+
+    def _scoped(self, call: Call, required: RequireScopes) -> Decision:
+        lacks = self._runtime.lacks(call, required.scopes)
+        return Deny(INSUFFICIENT_SCOPE) if lacks else ALLOW
 
     def _prepare(self, tool: Tool) -> PreparedTool:
         prepared = self._prepared.get(tool)
@@ -143,15 +176,13 @@ class Tools:
         return prepared
 
     async def _unknown(self, call: Call) -> Outcome:
-        if self._unknown_tool_reply is not None:
-            text = await self._reply_for(call.name)
+        for reply in tuple(self._unknown_tool_replies):
+            text = await self._reply_of(reply, call.name)
             if text is not None:
                 return self._failure(call, text)
         return Refused(call.era.unknown_tool, f"Tool not found: {call.name[:200]}")
 
-    async def _reply_for(self, name: str) -> str | None:
-        reply = self._unknown_tool_reply
-        assert reply is not None, "looked at by the caller"
+    async def _reply_of(self, reply: UnknownToolReply, name: str) -> str | None:
         try:
             found: object = await self._runtime.in_thread(lambda: reply(name))
             if isinstance(found, Awaitable):

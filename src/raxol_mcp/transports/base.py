@@ -24,7 +24,7 @@ from raxol_mcp.core.authentication import Authenticated, Challenge
 
 if TYPE_CHECKING:
     from raxol_mcp.core.peers import ConnectionFacts
-    from raxol_mcp.wire.jsonrpc import Incoming, JSONObject, Outgoing, RequestId
+    from raxol_mcp.wire.jsonrpc import Incoming, Outgoing, RequestId
 
 __all__ = ["Authenticated", "Authenticator", "Challenge", "NetworkPort", "ServerPort", "Sink"]
 
@@ -97,8 +97,17 @@ class ServerPort(Protocol):
 class NetworkPort(ServerPort, Protocol):
     """What a transport that strangers can reach sees of a server, beside the rest.
 
-    The sinks it gives may have one more method, `release(about: RequestId, retry: float)`: let the
-    client of a request go, to come back for the rest after `retry` seconds. It may do nothing.
+    The sinks it gives may have three more methods:
+
+    * `release(about: RequestId, retry: float)`: let the client of a request go, to come back for
+      the rest after `retry` seconds. It may do nothing.
+    * `mismatch(request: Request, mirrors: Sequence[Mirror]) -> Failure | None`: say what is wrong
+      with copies of arguments that came beside the message, as HTTP headers do. Asked once it is
+      known that the caller may know of the tool, and before anything of it runs.
+    * `lacks(about: RequestId, scopes: tuple[str, ...], *, challenged: bool) -> bool`: say whether
+      the credentials that a request came with are not enough. With `challenged` its answer, a
+      denial, tells the client so, if nothing of it has been sent. Without the method nobody has
+      any.
     """
 
     def refusals_for_network(self, *, required: bool | None = None) -> list[str]:
@@ -107,15 +116,15 @@ class NetworkPort(ServerPort, Protocol):
         `required` overrides what the environment says about whether authorizers are needed.
         """
 
-    def input_schema(self, name: str) -> JSONObject | None:
-        """Return the input schema of a tool, the same object until it changes; None: no such."""
-
 
 class Authenticator(Protocol):
     """Who a request comes from, for a transport that carries credentials (HTTP).
 
     Asked on every request and every route, before anything of the request is read or kept: a
     session or a stream is no proof of identity (MCP security best practices §Session Hijacking).
+
+    It may have one more method, `insufficient_scope(scopes: Iterable[str]) -> Challenge`: ask for
+    credentials with all of `scopes`. Without it who lacks one is denied and told no more.
     """
 
     async def authenticate(self, authorization: list[bytes]) -> Authenticated | Challenge:

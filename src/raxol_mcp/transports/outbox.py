@@ -117,6 +117,10 @@ class Outbox(Generic[T]):
         self.over = self.messages >= self._max_messages or self.size_bytes >= self._max_bytes
         return _QUEUED
 
+    def waits(self, hint: Hashable) -> bool:
+        """Say whether a hint that says the same is queued."""
+        return hint in self._hints
+
     def take(self, limit_bytes: int | None = None) -> list[T]:
         """Remove and return the oldest messages: as many as fit `limit_bytes`, at least one.
 

@@ -14,7 +14,7 @@ import stat
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from raxol_mcp.core.subscriptions import only_a_hint
 from raxol_mcp.errors import INTERNAL_ERROR
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from raxol_mcp.wire.framing import Lines, TooLong
     from raxol_mcp.wire.jsonrpc import Outgoing, RequestId
 
-__all__ = ["Ended", "LineReader", "LineWriter"]
+__all__ = ["Backlog", "Ended", "LineReader", "LineWriter"]
 
 logger = logging.getLogger("raxol_mcp.stdio")
 
@@ -53,6 +53,14 @@ class Ended(Enum):
     INTERRUPTED = "SIGINT"
 
 
+class Backlog(Protocol):
+    """What a reader has to wait for: an `Outbox`, or a part of one."""
+
+    @property
+    def over(self) -> bool:
+        """Whether so much waits that nothing more may come in."""
+
+
 class LineReader:
     """Read `fd`, hand every line to `receive`, and call `at_end` once after the last.
 
@@ -65,7 +73,7 @@ class LineReader:
         loop: asyncio.AbstractEventLoop,
         fd: int,
         lines: Lines,
-        outbox: Outbox[bytes],
+        outbox: Backlog,
         *,
         receive: Callable[[bytes | TooLong], None],
         at_end: Callable[[], None],
@@ -164,8 +172,9 @@ class LineReader:
 class LineWriter:
     """A `Sink` that writes lines to `output`: all that is put in one turn, in one write, at once.
 
-    `end` is called with a reason when the connection has to end, perhaps more than once;
-    `progressed` after every write. Neither may call the server: both also run inside `put`.
+    `written_bytes` counts what was written since the start, with the newlines. `end` is called
+    with a reason when the connection has to end, perhaps more than once; `progressed` after every
+    write. Neither may call the server: both also run inside `put`.
     """
 
     def __init__(
@@ -192,6 +201,7 @@ class LineWriter:
         self._stall_due: asyncio.TimerHandle | None = None
         self._progress_at = 0.0
         self._finished: asyncio.Future[None] | None = None
+        self.written_bytes = 0
 
     @property
     def empty(self) -> bool:
@@ -224,6 +234,19 @@ class LineWriter:
                 about = message.id
             elif only_a_hint(message):
                 hint = line
+        self.put_line(line, about=about, droppable=droppable, hint=hint)
+
+    def put_line(
+        self,
+        line: bytes,
+        *,
+        about: RequestId | None = None,
+        droppable: bool = False,
+        hint: bytes | None = None,
+    ) -> None:
+        """Queue what is encoded already; see `Outbox.put`. Nothing is queued after `shut`."""
+        if self._shut:
+            return
         admission = self._outbox.put(
             line, len(line) + 1, about=about, droppable=droppable, hint=hint
         )
@@ -285,6 +308,7 @@ class LineWriter:
             except OSError:
                 self._peer_closed()
                 return
+            self.written_bytes += written
             self._pieces = _after(self._pieces, written)
             self._progress_at = self._loop.time()
             if self._pieces:

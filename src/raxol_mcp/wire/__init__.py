@@ -9,5 +9,7 @@ Decides nothing and does nothing: no I/O, no clock, no state beyond an unfinishe
 * `meta`: revisions, eras, `_meta` keys, log levels
 * `headers`: what HTTP headers say about the message in the body
 * `sse`: server-sent events
+* `replies`: what a client makes of a server's line; a broken answer still ends its call
+* `texts`: a peer's text, shown without what cannot be seen
 * `values`: what the records of wire/ and core/ are made of
 """

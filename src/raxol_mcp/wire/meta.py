@@ -13,6 +13,7 @@ __all__ = [
     "LATEST_HANDSHAKE",
     "LOG_LEVELS",
     "META_CLIENT_CAPABILITIES",
+    "META_CLIENT_INFO",
     "META_LOG_LEVEL",
     "META_SERVER_INFO",
     "META_SUBSCRIPTION_ID",
@@ -33,6 +34,7 @@ STATELESS_VERSIONS: Final = (STATELESS_VERSION,)
 # MCP 2026-07-28 basic §Per-request metadata.
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"

@@ -20,6 +20,7 @@ whole text, because a Python loop over the values would cost more than the parse
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final
 
@@ -47,6 +48,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 # Digits become "0", both opening brackets "[": one copy of the text answers two questions.
 _FLAT: Final = bytes.maketrans(b"{123456789", b"[000000000")
+_UINT64_MAX: Final = 2**64 - 1
 _WIDE: Final = b"0" * 19  # 10**18 - 1, the largest integer of 18 digits, fits
 # Brackets become +1 and -1 as signed bytes; all but brackets and quotes is deleted.
 _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
@@ -76,8 +78,12 @@ class Reread(msgspec.Struct, frozen=True):
     duplicate: str | None
 
 
-def parse(text: bytes, *, max_depth: int) -> object:
+def parse(text: bytes, *, max_depth: int, wide: bool = False) -> object:
     """Read a JSON text; `max_depth` counts nested arrays and objects (`[]` is 1 deep).
+
+    With `wide`, an integer that does not fit in 64 bits is no mistake: it becomes the float that
+    readers with one type of number make of it, or None beyond every float. Up to 2**64 - 1 it is
+    kept, because servers write the bounds of their own integers into schemas.
 
     Raises `TooDeep` or `Malformed`, nothing else. The rules are RFC 8259 and, where it leaves a
     choice, ours; `-0` is an integer and `1.0` is none.
@@ -87,8 +93,11 @@ def parse(text: bytes, *, max_depth: int) -> object:
         raise TooDeep(f"nested more than {max_depth} levels deep")
     try:
         value: object = _decode(text)
-        if flat.find(_WIDE) >= 0 and _has_wide_integer(value):
-            raise Malformed("an integer does not fit in 64 bits")
+        if flat.find(_WIDE) >= 0:
+            if wide:
+                value = _narrowed(value)
+            elif _has_wide_integer(value):
+                raise Malformed("an integer does not fit in 64 bits")
         rewritten = _encode(value)
     except msgspec.DecodeError as error:
         raise Malformed(_reason(error, text)) from None
@@ -197,6 +206,34 @@ def _has_wide_integer(value: object) -> bool:
         elif isinstance(item, list):
             pending.extend(item)
     return False
+
+
+def _narrowed(value: object) -> object:
+    """Replace integers that no encoder takes, in place where that can be."""
+    outermost = [value]
+    pending: list[dict[str, object] | list[object]] = [outermost]
+    for holder in pending:  # grows while it is walked
+        if isinstance(holder, dict):
+            holder.update({name: _narrow(item) for name, item in holder.items()})
+            items: Iterable[object] = holder.values()
+        else:
+            holder[:] = [_narrow(item) for item in holder]
+            items = holder
+        pending.extend(item for item in items if isinstance(item, dict | list))
+    return outermost[0]
+
+
+def _narrow(item: object) -> object:
+    if isinstance(item, int) and not INT64_MIN <= item <= _UINT64_MAX:
+        return _float(item)
+    return item
+
+
+def _float(integer: int) -> float | None:
+    try:
+        return float(integer)
+    except OverflowError:
+        return None
 
 
 def _reason(error: msgspec.DecodeError, text: bytes) -> str:

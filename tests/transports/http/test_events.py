@@ -25,6 +25,17 @@ def test_events_are_numbered_and_can_be_read_again_from_anywhere() -> None:
     assert log.after(0) == [], "what was read is not kept"
 
 
+def test_a_message_waits_until_it_was_handed_to_a_reader() -> None:
+    """Ours: ADR-0014"""
+    log = EventLog("s")
+    assert not log.waits(b"{}")
+    log.append(b"{}")
+    assert log.waits(b"{}")
+    assert not log.waits(b"[]")
+    log.sent = log.number
+    assert not log.waits(b"{}")
+
+
 def test_progress_and_logs_are_left_out_first() -> None:
     """Ours: docs/limits.md, events kept of a stream"""
     log = EventLog("s")

@@ -200,3 +200,22 @@ def test_the_server_can_end_the_stream() -> None:
         assert (await stream.ended()).complete
 
     run_virtual(main)
+
+
+def test_a_burst_of_equal_changes_is_one_event() -> None:
+    """Ours: ADR-0014"""
+
+    async def main() -> None:
+        world = World()
+        stream, place = await connected(world)
+        await post(world, place, GREETING).ended()
+        await stream.message()
+        for _ in range(1000):
+            world.server.notify("notifications/tools/list_changed")
+        world.server.notify("notifications/odd")
+        told = [(await stream.message())["method"] for _ in range(2)]
+        assert told == ["notifications/tools/list_changed", "notifications/odd"]
+        stream.leave()
+        await stream.ended()
+
+    run_virtual(main)

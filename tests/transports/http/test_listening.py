@@ -113,3 +113,48 @@ def test_older_clients_are_not_sent_an_event_without_data(version: str) -> None:
         await listening.ended()
 
     run_virtual(main)
+
+
+def test_a_burst_of_equal_changes_is_one_event_and_cuts_nobody_off() -> None:
+    """Ours: ADR-0014"""
+
+    async def main() -> None:
+        world = World()
+        session = await world.session()
+        listening = session.listen()
+        await listening.event()
+        for _ in range(2):
+            for _ in range(1000):
+                world.server.notify("notifications/tools/list_changed")
+                world.server.notify("notifications/prompts/list_changed")
+            told = [(await listening.message())["method"] for _ in range(2)]
+            assert told == [
+                "notifications/tools/list_changed",
+                "notifications/prompts/list_changed",
+            ]
+        world.server.notify("notifications/odd", {"last": True})
+        assert (await listening.message())["method"] == "notifications/odd"
+        listening.leave()
+        await listening.ended()
+
+    run_virtual(main)
+
+
+def test_changes_that_nobody_hears_wait_once_and_push_nothing_out() -> None:
+    """Ours: ADR-0014, ADR-0016"""
+
+    async def main() -> None:
+        world = World()
+        session = await world.session("2025-06-18")
+        world.server.notify("notifications/odd", {"first": True})
+        for _ in range(1000):
+            world.server.notify("notifications/tools/list_changed")
+        listening = session.listen()
+        told = [(await listening.message())["method"] for _ in range(2)]
+        assert told == ["notifications/odd", "notifications/tools/list_changed"]
+        world.server.notify("notifications/tools/list_changed")
+        assert (await listening.message())["method"] == "notifications/tools/list_changed"
+        listening.leave()
+        await listening.ended()
+
+    run_virtual(main)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from raxol_mcp import Server
+from raxol_mcp import Server, Tool, allowlist
 from raxol_mcp.errors import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -255,8 +255,6 @@ def test_annotated_arguments_are_compared_with_their_headers() -> None:
             ran.append(arguments["region"])
             return "ran"
 
-        from raxol_mcp import Tool
-
         schema: Json = {
             "type": "object",
             "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
@@ -273,6 +271,52 @@ def test_annotated_arguments_are_compared_with_their_headers() -> None:
             reply = await world.ask_modern(1, "tools/call", call, changes=changes).ended()
             assert reply.status == status, (changes, reply.body)
         assert ran == ["west", "west"]
+
+    run_virtual(main)
+
+
+def test_a_hidden_tool_answers_like_an_absent_one_whatever_its_headers_say() -> None:
+    """Rulings: tools/call, in order; ADR-0029"""
+
+    async def main() -> None:
+        server = Server("headers", authorizer=allowlist([]), authorizer_source="configured")
+
+        async def region(arguments: Json, context: object) -> str:
+            raise AssertionError("denied")
+
+        properties: Json = {"region": {"type": "string", "x-mcp-header": "Region"}}
+        schema: Json = {"type": "object", "properties": properties}
+        server.registry.register(Tool("hidden", "A region.", schema, region))
+        world = World(server=server)
+        for changes in ({}, {"mcp-param-region": "east"}, {"mcp-param-region": "\xff"}):
+            told = []
+            for name in ("hidden", "absent"):
+                call: Json = {"name": name, "arguments": {"region": "west"}}
+                asked = world.ask_modern(1, "tools/call", call, changes=changes)
+                reply = await asked.ended()
+                told.append((reply.status, reply.body.replace(name.encode(), b"NAME")))
+            assert told[0] == told[1]
+            assert told[0][0] == 200
+
+    run_virtual(main)
+
+
+def test_a_listener_is_told_of_a_burst_of_equal_changes_once() -> None:
+    """Ours: ADR-0014"""
+
+    async def main() -> None:
+        world = World()
+        wanted: Json = {"notifications": {"toolsListChanged": True}}
+        listen = world.ask_modern("news", "subscriptions/listen", wanted)
+        await listen.message()
+        for _ in range(2):
+            for _ in range(1000):
+                world.server.notify("notifications/tools/list_changed")
+            assert (await listen.message())["method"] == "notifications/tools/list_changed"
+        await asyncio.sleep(1)
+        assert len(listen.reply.events()) == 3
+        listen.leave()
+        await listen.ended()
 
     run_virtual(main)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import http.client
 import json
 import os
@@ -11,8 +12,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ import pytest
 
 from raxol_mcp import ConfigurationError, Server, serve_http
 from raxol_mcp.server.authorizer import allow_all
+from raxol_mcp.transports.http.collector import YOUNG_OBJECTS
 from tests.transports.http.world import CAPABILITIES, JSON_HEADERS, MODERN, VERSION
 
 ROOT = Path(__file__).parents[3]
@@ -219,6 +221,77 @@ def test_an_unguarded_server_does_not_bind(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("RAXOL_MCP_ENV", "production")
     with pytest.raises(ConfigurationError, match="authorizer"):
         asyncio.run(serve_http(Server("open"), port=0))
+
+
+@asynccontextmanager
+async def serving(**options: Any) -> AsyncIterator[tuple[str, int]]:
+    """Serve in this process; yield the host and the port."""
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.ensure_future(
+        serve_http(_server(), port=0, drain_timeout=0.1, ready=ready.set_result, **options)
+    )
+    try:
+        address = urlsplit(await ready)
+        assert address.hostname is not None
+        assert address.port is not None
+        yield address.hostname, address.port
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+def test_an_answer_without_a_body_comes_whole_and_the_connection_goes_on() -> None:
+    """RFC 9110 §9.3.2; ours: one write for an answer"""
+
+    async def main() -> None:
+        async with serving() as (host, port):
+            reader, writer = await asyncio.open_connection(host, port)
+            for method, body in ((b"HEAD", b""), (b"GET", b'{"status":"ok"}'), (b"HEAD", b"")):
+                writer.write(method + b" /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200 OK")
+                assert await reader.readexactly(len(body)) == body
+            writer.write(b"no http\r\n\r\n")
+            assert b"400" in await reader.readline()
+            writer.close()
+
+    asyncio.run(main())
+
+
+def test_the_public_path_may_have_a_part_that_a_proxy_takes_away() -> None:
+    """Ours: `serve_http(root_path=...)`"""
+
+    async def main() -> None:
+        async with serving(root_path="/api") as (host, port):
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(b"GET /mcp/sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await reader.readuntil(b"event: endpoint\n")
+            assert (await reader.readline()).startswith(b"data: /api/mcp/messages?session_id=")
+            writer.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("root_path", ["api", "/api/", "/"])
+def test_a_root_path_that_no_proxy_could_take_away_is_refused(root_path: str) -> None:
+    """Ours: `serve_http(root_path=...)`"""
+    with pytest.raises(ConfigurationError, match="root_path"):
+        asyncio.run(serve_http(_server(), port=0, root_path=root_path))
+
+
+@pytest.mark.parametrize("rarely", [True, False])
+def test_the_garbage_collector_is_left_as_it_was_found(rarely: bool) -> None:
+    """Ours: ADR-0021"""
+    before = gc.get_threshold(), gc.get_freeze_count()
+
+    async def main() -> None:
+        async with serving(collect_rarely=rarely):
+            assert (gc.get_threshold()[0] == YOUNG_OBJECTS) is rarely
+            assert (gc.get_freeze_count() > 0) is rarely
+
+    asyncio.run(main())
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 def test_a_cancelled_task_ends_serving_in_order() -> None:

@@ -406,8 +406,8 @@ def test_broadcasts_that_nobody_reads_end_the_stream_at_the_bound() -> None:
         listening = session.listen()
         await listening.event()
         listening.stall()
-        for _ in range(300):
-            world.server.notify("notifications/tools/list_changed")
+        for number in range(300):
+            world.server.notify("notifications/odd", {"number": number})
         assert not (await listening.ended()).complete
         assert asyncio.get_running_loop().time() < 1
 

@@ -53,7 +53,7 @@ def test_a_client_that_leaves_ends_it() -> None:
     async def main() -> None:
         written = Written()
         await written.opened.head()
-        assert (len(written.streams), written.streams.full) == (1, False)
+        assert (len(written.streams), written.streams.full_for(None)) == (1, False)
         written.opened.leave()
         await written.opened.ended()
         assert written.end is StreamEnd.LEFT
@@ -131,5 +131,36 @@ def test_a_task_that_is_cancelled_leaves_nothing() -> None:
         assert len(written.streams) == 0
         assert len(asyncio.all_tasks()) == 1
         assert written.stream.end is StreamEnd.LEFT
+
+    run_virtual(main)
+
+
+def test_one_principal_has_at_most_half_of_all_streams() -> None:
+    """Ours: docs/limits.md, max_streams"""
+
+    async def send(event: Event) -> None:
+        raise AssertionError("nothing is written")
+
+    def full() -> list[bool]:
+        return [streams.full_for(principal) for principal in ("alice", "bob", None)]
+
+    streams = Streams(keepalive=15.0, write_timeout=30.0, max_streams=4)
+    owners = ("alice", "alice", "bob", None)
+    opened = [EventStream(send, streams, principal=owner) for owner in owners]
+
+    async def main() -> None:
+        for stream in opened[:2]:
+            assert full() == [False, False, False]
+            streams.opened(stream)
+        assert full() == [True, False, False], "the half of one principal"
+        for stream in opened[2:]:
+            streams.opened(stream)
+        assert full() == [True, True, True], "all of them"
+        streams.ended(opened[0])
+        assert full() == [False, False, False]
+        for stream in opened[1:]:
+            streams.ended(stream)
+        assert (full(), len(streams)) == ([False, False, False], 0)
+        streams.close()
 
     run_virtual(main)

@@ -21,8 +21,18 @@ from typing import TYPE_CHECKING, Final, cast
 
 from raxol_mcp.core.authentication import Challenge
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.transports.http.asgi import Answer, Request, empty, json_answer, path_of, plain, say
+from raxol_mcp.transports.http.asgi import (
+    Answer,
+    Request,
+    challenge_of,
+    empty,
+    json_answer,
+    path_of,
+    plain,
+    say,
+)
 from raxol_mcp.transports.http.bodies import Bodies
+from raxol_mcp.transports.http.cors import is_preflight, preflight, readable_by
 from raxol_mcp.transports.http.exchanges import Waits
 from raxol_mcp.transports.http.guards import Guards, headers_of
 from raxol_mcp.transports.http.legacy_sse import LegacyStreams
@@ -39,6 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["HttpApp", "asgi_app"]
 
 logger = logging.getLogger("raxol_mcp.http")
+
+MAX_STREAMS: Final = 4096
 
 _NOT_FOUND: Final = plain(404, "Not found")
 _HEALTHY: Final = json_answer(200, b'{"status":"ok"}')
@@ -180,15 +192,17 @@ class HttpApp:
         if refusal is not None:
             await say(refusal, send)
             return
-        path = path_of(scope)
+        if self._guards.named and b"origin" in headers:
+            send = readable_by(headers[b"origin"], send)
+        path: str = path_of(scope) if scope.get("root_path") else scope["path"]  # type: ignore[assignment]  # as above
         method: str = scope["method"]  # type: ignore[assignment]  # as above
         route = self._routes.get(path)
         if route is None:
-            await self._document(scope, path, method, send)
+            await self._document(scope, path, headers, send)
             return
         handler = route.get(method)
         if handler is None:
-            await say(_options_or_refusal(method, route), send, head=method == "HEAD")
+            await say(self._otherwise(method, headers, route), send, head=method == "HEAD")
             return
         request = Request(scope, raw, headers, receive, send)
         if self._authenticator is not None and not await self._authenticated(request):
@@ -203,12 +217,12 @@ class HttpApp:
             [] if authorization is None else [authorization]
         )
         if isinstance(result, Challenge):
-            headers: tuple[Header, ...] = ()
-            if result.www_authenticate is not None:
-                headers = ((b"www-authenticate", result.www_authenticate.encode("latin-1")),)
-            await say(plain(result.status, result.message, *headers), request.send)
+            refusal = plain(result.status, result.message, *challenge_of(result))
+            await say(refusal, request.send)
             return False
         request.principal = result.principal
+        request.scopes = result.scopes
+        request.challenge = getattr(self._authenticator, "insufficient_scope", None)
         return True
 
     async def _start_late(self, send: Send) -> bool:
@@ -224,7 +238,21 @@ class HttpApp:
             return False
         return True
 
-    async def _document(self, scope: Scope, path: str, method: str, send: Send) -> None:
+    def _otherwise(
+        self, method: str, headers: dict[bytes, bytes], allowed: Iterable[str]
+    ) -> Answer:
+        """Answer a method that nothing here handles, and OPTIONS."""
+        if self._guards.named and is_preflight(method, headers):
+            return preflight(headers, allowed)
+        allow = (b"allow", ", ".join([*allowed, "OPTIONS"]).encode())
+        if method == "OPTIONS":
+            return empty(204, allow)
+        return plain(405, "Method not allowed", allow)
+
+    async def _document(
+        self, scope: Scope, path: str, headers: dict[bytes, bytes], send: Send
+    ) -> None:
+        method = cast("str", scope["method"])
         # A metadata document stands at a place of the whole host, not below the mount.
         document = self._documents.get(path) or self._documents.get(cast("str", scope["path"]))
         if document is None:
@@ -232,7 +260,7 @@ class HttpApp:
         elif method in ("GET", "HEAD"):
             await say(document, send, head=method == "HEAD")
         else:
-            await say(_options_or_refusal(method, ("GET", "HEAD")), send)
+            await say(self._otherwise(method, headers, ("GET", "HEAD")), send)
 
     async def _no_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -270,7 +298,7 @@ def asgi_app(
     legacy_sse: bool = True,
     max_sessions: int = MAX_SESSIONS,
     session_timeout: float = 1800.0,
-    max_streams: int = 4096,
+    max_streams: int = MAX_STREAMS,
     keepalive: float = 15.0,
     write_timeout: float = 30.0,
     body_timeout: float = 30.0,
@@ -283,7 +311,7 @@ def asgi_app(
       authorizers to be served at all.
     * `legacy_sse` adds the two URLs of MCP 2024-11-05 below `path`.
     * At most `max_sessions`, each ended after `session_timeout` without use; at most
-      `max_streams` open event streams.
+      `max_streams` open event streams, of which one principal may have half.
     * `keepalive`: how long a stream says nothing before it sends a comment. `write_timeout`: how
       long a client may read nothing. `body_timeout`: how long a body may take. All in seconds.
 
@@ -308,10 +336,3 @@ def asgi_app(
         write_timeout=write_timeout,
         body_timeout=body_timeout,
     )
-
-
-def _options_or_refusal(method: str, allowed: Iterable[str]) -> Answer:
-    allow = (b"allow", ", ".join([*allowed, "OPTIONS"]).encode())
-    if method == "OPTIONS":
-        return empty(204, allow)
-    return plain(405, "Method not allowed", allow)

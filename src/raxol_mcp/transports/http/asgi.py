@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Final, TypeAlias
 
+from raxol_mcp.core.authentication import Challenge
 from raxol_mcp.transports.http.patience import Waiting
 from raxol_mcp.wire.values import Value
 
@@ -17,6 +18,7 @@ __all__ = [
     "Request",
     "Scope",
     "Send",
+    "challenge_of",
     "empty",
     "json_answer",
     "json_start",
@@ -33,16 +35,27 @@ Send: TypeAlias = Callable[[Event], Awaitable[None]]
 Header: TypeAlias = tuple[bytes, bytes]
 
 JSON: Final = (b"content-type", b"application/json")
+_NO_SCOPES: Final[frozenset[str]] = frozenset()
 _PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
 
 
 class Request(Waiting):
     """One request that the guards let through: its `raw` headers, and the same by their names.
 
-    `principal` is who was authenticated, if anybody was.
+    `principal` is who was authenticated, if anybody was, `scopes` what their credentials allow and
+    `challenge` makes what is answered where that is not enough.
     """
 
-    __slots__ = ("headers", "principal", "raw", "receive", "scope", "send")
+    __slots__ = (
+        "challenge",
+        "headers",
+        "principal",
+        "raw",
+        "receive",
+        "scope",
+        "scopes",
+        "send",
+    )
 
     def __init__(
         self,
@@ -52,12 +65,17 @@ class Request(Waiting):
         receive: Receive,
         send: Send,
     ) -> None:
-        super().__init__()
+        # Those of `Waiting` too, without the call: one of these is made for every request.
+        self.left = 0
+        self.task = None
+        self._expired = False
         self.headers = headers
+        self.challenge: Callable[[tuple[str, ...]], Challenge] | None = None
         self.principal: str | None = None
         self.raw = raw
         self.receive = receive
         self.scope = scope
+        self.scopes: frozenset[str] = _NO_SCOPES
         self.send = send
 
 
@@ -82,6 +100,12 @@ def json_answer(status: int, body: bytes, *headers: Header) -> Answer:
 def empty(status: int, *headers: Header) -> Answer:
     """Answer without a body."""
     return Answer(status, b"", headers)
+
+
+def challenge_of(challenge: Challenge) -> tuple[Header, ...]:
+    """Write the header of a challenge, if it has one."""
+    value = challenge.www_authenticate
+    return () if value is None else ((b"www-authenticate", value.encode("latin-1")),)
 
 
 def json_start(status: int, length: int, extra: tuple[Header, ...]) -> Event:

@@ -34,15 +34,25 @@ class Channel:
         self.stream: EventStream | None = None
         self._broadcasts = broadcasts
 
-    def write(self, line: bytes, *, droppable: bool = False) -> None:
-        """Send one encoded message to the reader; keep it where there is a log."""
+    def write(self, line: bytes, *, droppable: bool = False, hint: bool = False) -> None:
+        """Send one encoded message to the reader; keep it where there is a log.
+
+        A `hint` at a change waits once, for the reader or in the log (ADR-0014).
+        """
         log, stream = self.log, self.stream
+        if hint and self._waits(line):
+            return
         frame = sse.message(line) if log is None else log.append(line, droppable=droppable)
         if stream is not None:
             if log is not None:
                 log.sent = log.number
             about = None if self._broadcasts else _ADMITTED
-            stream.put(frame, about=about, droppable=droppable)
+            stream.put(frame, about=about, droppable=droppable, hint=line if hint else None)
+
+    def _waits(self, line: bytes) -> bool:
+        if self.stream is not None:
+            return self.stream.waits(line)
+        return self.log is not None and self.log.waits(line)
 
     def prime(self, retry: float) -> None:
         """Tell the reader from where it can resume, and how long to wait before it does."""

@@ -73,6 +73,13 @@ class EventLog:
             self._leave_out()
         return frame
 
+    def waits(self, line: bytes) -> bool:
+        """Say whether a message that equals this one is kept and was handed to no reader."""
+        said = sse.message(line)  # what follows the id
+        return any(
+            number > self.sent and frame.endswith(said) for number, frame, _ in self._kept or ()
+        )
+
     def after(self, number: int) -> list[bytes]:
         """Return the events after `number`, oldest first; what is before it has been read."""
         while self._kept and self._kept[0][0] <= number:

@@ -17,25 +17,30 @@ import logging
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.core.subscriptions import only_a_hint
 from raxol_mcp.errors import INTERNAL_ERROR
-from raxol_mcp.transports.http.asgi import json_start, plain, say
+from raxol_mcp.transports.http.asgi import challenge_of, json_start, plain, say
 from raxol_mcp.transports.http.channels import Channel
 from raxol_mcp.transports.http.departure import Departure
 from raxol_mcp.transports.http.patience import looks
 from raxol_mcp.transports.http.streams import FINISHED, EventStream, StreamEnd
-from raxol_mcp.wire.jsonrpc import Failure, Response, encode
+from raxol_mcp.wire.headers import Headers, params_problem
+from raxol_mcp.wire.jsonrpc import Failure, Notification, Response, encode
 from raxol_mcp.wire.results import UnencodableResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from raxol_mcp.core.authentication import Challenge
     from raxol_mcp.transports.http.asgi import Header, Request
     from raxol_mcp.transports.http.events import EventLog
     from raxol_mcp.transports.http.patience import Patience
     from raxol_mcp.transports.http.streams import Streams
+    from raxol_mcp.wire.headers import Mirror
     from raxol_mcp.wire.jsonrpc import Outgoing, RequestId
+    from raxol_mcp.wire.jsonrpc import Request as Called
 
-__all__ = ["RETRY", "Exchange", "Waits", "line_of"]
+__all__ = ["RETRY", "Exchange", "Waits", "hints", "line_of"]
 
 logger = logging.getLogger("raxol_mcp.http")
 
@@ -83,6 +88,7 @@ class Exchange:
 
     __slots__ = (
         "_asked",
+        "_challenge",
         "_departure",
         "_state",
         "_status_of",
@@ -115,6 +121,7 @@ class Exchange:
         self.owed = 1
         self.resumable = False
         self._asked = asked
+        self._challenge: Challenge | None = None
         self._departure: Departure | None = None
         self._state = _WAITING
         self._status_of = status_of
@@ -146,6 +153,19 @@ class Exchange:
         if final and not self.owed:
             self._settle()
 
+    def mismatch(self, request: Called, mirrors: Sequence[Mirror]) -> Failure | None:
+        """Compare the headers that repeat arguments with them; see `NetworkPort`."""
+        return params_problem(Headers(self._asked.raw), request, mirrors)
+
+    def lacks(self, about: RequestId, scopes: tuple[str, ...], *, challenged: bool) -> bool:
+        """Look at the scopes of this very request; see `NetworkPort`."""
+        asked = self._asked
+        if asked.scopes.issuperset(scopes):
+            return False
+        if challenged and asked.challenge is not None:
+            self._challenge = asked.challenge(scopes)
+        return True
+
     def close(self, reason: str) -> None:
         """End without another word; see `Sink.close`."""
         logger.debug("an exchange is closed: %s", reason)
@@ -176,7 +196,10 @@ class Exchange:
         if self._state is _State.WAITING:
             self._state = _State.STREAMING
             self.channel = Channel(None if self.new_log is None else self.new_log())
-            self._stream = EventStream(self._asked.send, self._streams, self.extra)
+            asked = self._asked
+            self._stream = EventStream(
+                asked.send, self._streams, self.extra, principal=asked.principal
+            )
             self.channel.stream = self._stream
             if self.resumable:
                 self.channel.prime(RETRY)
@@ -197,7 +220,7 @@ class Exchange:
         assert channel is not None, "it has begun"
         line, log = line_of(message), channel.log
         if line:
-            channel.write(line, droppable=droppable)
+            channel.write(line, droppable=droppable, hint=hints(message))
             if final and log is not None and log.lost == log.number:
                 # Whoever comes back for it must not wait forever.
                 assert isinstance(message, Response | Failure), "it is final"
@@ -268,7 +291,10 @@ class Exchange:
         send = asked.send
         waits.patience.begin(asked, waits.writing, asked.expire)
         try:
-            await send(json_start(self._status_of(answer), len(body), self.extra))
+            status, extra = self._status_of(answer), self.extra
+            if self._challenge is not None:
+                status, extra = self._challenge.status, (*extra, *challenge_of(self._challenge))
+            await send(json_start(status, len(body), extra))
             if len(body) > _PART_BYTES:
                 body = await self._bring_parts(body)
             await send({"type": "http.response.body", "body": body})
@@ -290,6 +316,11 @@ class Exchange:
             waits.patience.begin(asked, waits.writing, asked.expire)
             view = view[_PART_BYTES:]
         return bytes(view)
+
+
+def hints(message: Outgoing) -> bool:
+    """Say whether a message only hints at a change: while it waits, another says nothing new."""
+    return isinstance(message, Notification) and only_a_hint(message)
 
 
 def line_of(message: Outgoing) -> bytes:

@@ -66,13 +66,18 @@ def headers_of(
 
     Several lines of one header are joined (RFC 9110 §5.3), unless it may be there only once.
     """
+    headers = dict(lines)
+    if len(headers) != len(lines):
+        return _joined(lines, max_bytes)
+    # Their lengths, without a call for each: this is on the way of every request.
+    if len(b"".join(headers)) + len(b"".join(headers.values())) > max_bytes:
+        return _TOO_LARGE
+    return headers
+
+
+def _joined(lines: Sequence[Header], max_bytes: int) -> dict[bytes, bytes] | Answer:
     if sum(map(len, chain.from_iterable(lines))) > max_bytes:
         return _TOO_LARGE
-    headers = dict(lines)
-    return headers if len(headers) == len(lines) else _joined(lines)
-
-
-def _joined(lines: Sequence[Header]) -> dict[bytes, bytes] | Answer:
     headers: dict[bytes, bytes] = {}
     for name, value in lines:
         if name not in headers:
@@ -99,7 +104,7 @@ class Guards:
     where `hosts` is given, no page at all. Raises ConfigurationError for what is neither.
     """
 
-    __slots__ = ("_hosts", "_known_hosts", "_known_origins", "_origins")
+    __slots__ = ("_hosts", "_known_hosts", "_known_origins", "_origins", "named")
 
     def __init__(
         self, hosts: Iterable[str] | None = None, origins: Iterable[str] | None = None
@@ -109,6 +114,8 @@ class Guards:
             self._origins: frozenset[str] | None = frozenset(map(_origin_option, _many(origins)))
         else:
             self._origins = None if hosts is None else frozenset()
+        # Whether pages were named that may talk to us: only then are they told so (CORS).
+        self.named = bool(self._origins)
         self._known_hosts: set[bytes] = set()
         self._known_origins: set[bytes] = set()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 __all__ = ["Lane"]
@@ -28,6 +28,10 @@ class Lane(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._due_at)
+
+    def __iter__(self) -> Iterator[K]:
+        """Give what waits, the one that was added first at first."""
+        return iter(self._due_at)
 
     def add(self, key: K) -> None:
         """Begin to wait for `key`, or begin anew."""

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, quote
 
 from raxol_mcp.core.peers import ConnectionFacts
 from raxol_mcp.transports.http.asgi import empty, json_answer, plain, say
-from raxol_mcp.transports.http.exchanges import line_of
+from raxol_mcp.transports.http.exchanges import hints, line_of
 from raxol_mcp.transports.http.guards import accepts_events, is_json
 from raxol_mcp.transports.http.sessions import new_secret
 from raxol_mcp.transports.http.streams import EventStream, note
@@ -54,7 +54,8 @@ class _Connection:
         """Write one message; see `Sink.put`."""
         line = line_of(message)
         if line:
-            self.stream.put(sse.message(line), about=about, droppable=droppable)
+            hint = line if hints(message) else None
+            self.stream.put(sse.message(line), about=about, droppable=droppable, hint=hint)
 
     def close(self, reason: str) -> None:
         """End the stream; see `Sink.close`."""
@@ -82,11 +83,11 @@ class LegacyStreams:
         if not accepts_events(request.headers.get(b"accept")):
             await say(_NOT_ACCEPTED, send)
             return
-        if self._streams.full:
+        if self._streams.full_for(principal):
             await say(_MANY_STREAMS, send)
             return
         id = new_secret()
-        stream = EventStream(send, self._streams)
+        stream = EventStream(send, self._streams, principal=principal)
         opened = self._open[id] = _Connection(stream, principal)
         facts = ConnectionFacts(
             transport="sse", principal=principal, share=principal, greeting_required=True

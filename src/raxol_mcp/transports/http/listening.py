@@ -58,7 +58,7 @@ class Listening:
             await say(place, send)
             return
         channel, after = place
-        stream = EventStream(send, self._streams)
+        stream = EventStream(send, self._streams, principal=request.principal)
         channel.attach(stream, after=after)
         if session.resumable and after is None:
             channel.prime(RETRY)
@@ -85,7 +85,7 @@ class Listening:
         id = headers.get(b"mcp-session-id")
         if id is None:
             return _NO_SESSION
-        session = self._sessions.find(id.decode("latin-1"), request.principal)
+        session = self._sessions.find(id, request.principal)
         if session is None:
             return _UNKNOWN_SESSION
         if version is not None and version.strip(b" \t").decode("latin-1") != session.version:
@@ -95,7 +95,7 @@ class Listening:
     def _place(
         self, session: Session, last_event_id: bytes | None
     ) -> tuple[Channel, int | None] | Answer:
-        if self._streams.full:
+        if self._streams.full_for(session.principal):
             return _MANY_STREAMS
         if last_event_id:
             return session.resume(last_event_id.decode("latin-1")) or _UNKNOWN_EVENT

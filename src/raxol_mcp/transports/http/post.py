@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from raxol_mcp.core.peers import ConnectionFacts
 from raxol_mcp.errors import INTERNAL_ERROR, INVALID_REQUEST, UNSUPPORTED_VERSION
-from raxol_mcp.transports.http.asgi import empty, json_answer, plain, say
+from raxol_mcp.transports.http.asgi import Answer, empty, json_answer, plain, say
 from raxol_mcp.transports.http.exchanges import Exchange
 from raxol_mcp.transports.http.guards import accepts_events, accepts_json, is_json
 from raxol_mcp.transports.http.rules import (
@@ -25,7 +24,6 @@ from raxol_mcp.transports.http.rules import (
     stateless_status,
 )
 from raxol_mcp.transports.http.streams import FINISHED, note
-from raxol_mcp.wire.headers import mirrors_of
 from raxol_mcp.wire.jsonrpc import (
     Batch,
     Failure,
@@ -37,17 +35,15 @@ from raxol_mcp.wire.jsonrpc import (
     decode,
     encode,
 )
-from raxol_mcp.wire.meta import STATELESS_VERSIONS
+from raxol_mcp.wire.meta import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 if TYPE_CHECKING:
     from raxol_mcp.transports.base import NetworkPort
-    from raxol_mcp.transports.http.asgi import Answer
     from raxol_mcp.transports.http.asgi import Request as Asked
     from raxol_mcp.transports.http.bodies import Bodies
     from raxol_mcp.transports.http.exchanges import Waits
     from raxol_mcp.transports.http.sessions import Session, Sessions
     from raxol_mcp.transports.http.streams import Streams
-    from raxol_mcp.wire.headers import Mirror
     from raxol_mcp.wire.jsonrpc import Incoming, JSONObject
 
 __all__ = ["ANONYMOUS", "Posts"]
@@ -56,9 +52,10 @@ logger = logging.getLogger("raxol_mcp.http")
 
 # Whose quota the POSTs of clients count against that nobody can tell apart (ADR-0009).
 ANONYMOUS: Final = "anonymous"
+# As their headers usually come.
+_VERSIONS: Final = {version.encode(): version for version in HANDSHAKE_VERSIONS}
 # The only revision that has batches.
 _BATCH_VERSION: Final = "2025-03-26"
-_MAX_MIRRORS: Final = 10_000
 
 _NOT_JSON: Final = plain(415, "Unsupported media type: send application/json, in no encoding")
 _NOT_ACCEPTED: Final = plain(
@@ -91,7 +88,6 @@ class Posts:
     ) -> None:
         self._bodies = bodies
         self._max_depth = server.max_depth
-        self._mirrors: dict[str, tuple[JSONObject, tuple[Mirror, ...]]] = {}
         self._server = server
         self._sessions = sessions
         self._streams = streams
@@ -116,11 +112,6 @@ class Posts:
         for exchange in list(self._open):
             exchange.close(reason)
 
-    def _closed(self, exchange: Exchange) -> None:
-        self._open.discard(exchange)
-        if self._drained is not None:
-            self._check_drained()
-
     def _check_drained(self) -> None:
         if self._drained is not None and len(self._open) <= self._listens:
             self._drained.set()
@@ -137,8 +128,17 @@ class Posts:
             message = decode(body, max_depth=self._max_depth)
             if is_stateless(headers.get(b"mcp-protocol-version"), message):
                 await self._stateless(asked, message)
+                return
+            session = self._session(asked, message)
+            if isinstance(session, Answer):
+                await say(session, asked.send)
+            elif session is None:
+                await self._initialize(asked, cast("Request", message))
+            elif isinstance(message, Request) or _is_answered(message):
+                await self._in_session(session, asked, message)
             else:
-                await self._handshake(asked, message)
+                session.receive(message, None)
+                await say(_ACCEPTED, asked.send)
         elif body is not None:
             await say(body, asked.send)
 
@@ -149,12 +149,12 @@ class Posts:
         if not isinstance(message, Request):
             await say(_not_called(asked.headers, message), send)
             return
-        failure = stateless_refusal(asked, message, self._mirrors_of)
+        failure = stateless_refusal(asked, message)
         if failure is not None:
             await say(json_answer(400, encode(failure)), send)
             return
         listens = message.method == "subscriptions/listen"
-        if listens and self._streams.full:
+        if listens and self._streams.full_for(asked.principal):
             await say(_MANY_STREAMS, send)
             return
         exchange = Exchange(asked, self._waits, self._streams, stateless_status)
@@ -177,7 +177,9 @@ class Posts:
             # Closing the response cancels (MCP 2026-07-28 streamable-http §Cancellation); after
             # an answer there is nothing left to cancel.
             self._listens -= listens
-            self._closed(exchange)
+            self._open.discard(exchange)
+            if self._drained is not None:
+                self._check_drained()
             exchange.left()
             self._server.gone(connection)
         if end is None:
@@ -185,45 +187,25 @@ class Posts:
         if end is not FINISHED:
             note(end)
 
-    def _mirrors_of(self, name: str) -> Sequence[Mirror]:
-        schema = self._server.input_schema(name)
-        if schema is None:
-            return ()
-        known = self._mirrors.get(name)
-        if known is None or known[0] is not schema:
-            if len(self._mirrors) >= _MAX_MIRRORS:
-                self._mirrors.clear()
-            known = self._mirrors[name] = (schema, mirrors_of(schema))
-        return known[1]
-
     # -- the handshake era --------------------------------------------------------------------
 
-    async def _handshake(self, asked: Asked, message: Incoming) -> None:
-        headers, send = asked.headers, asked.send
+    def _session(self, asked: Asked, message: Incoming) -> Session | Answer | None:
+        """Find the session of a message, or what to answer; None: it is to begin one."""
+        headers = asked.headers
         # What comes most is looked for first: a test for a union takes ten times longer.
         is_request = isinstance(message, Request)
         if not is_request and isinstance(message, Invalid | Ignored):
-            await say(_not_taken(message), send)
-            return
+            return _not_taken(message)
         id = headers.get(b"mcp-session-id")
         if id is None:
             if isinstance(message, Request) and message.method == "initialize":
-                await self._initialize(asked, message)
-            else:
-                await say(_refused(400, message, _NO_SESSION), send)
-            return
-        session = self._sessions.find(id.decode("latin-1"), asked.principal)
+                return None
+            return _refused(400, message, _NO_SESSION)
+        session = self._sessions.find(id, asked.principal)
         if session is None:
-            await say(_refused(404, message, "Session not found: send initialize again"), send)
-            return
+            return _refused(404, message, "Session not found: send initialize again")
         problem = _session_problem(session, headers, message)
-        if problem is not None:
-            await say(_refused(400, message, problem), send)
-        elif is_request or _is_answered(message):
-            await self._in_session(session, asked, message)
-        else:
-            session.receive(message, None)
-            await say(_ACCEPTED, send)
+        return session if problem is None else _refused(400, message, problem)
 
     async def _in_session(self, session: Session, asked: Asked, message: Incoming) -> None:
         exchange = Exchange(asked, self._waits, self._streams, handshake_status, session.new_log)
@@ -244,7 +226,9 @@ class Posts:
                 end = await (exchange.bring_json() if answered else exchange.bring())
         finally:
             # Losing the stream is no cancellation (MCP 2025-11-25 basic/transports).
-            self._closed(exchange)
+            self._open.discard(exchange)
+            if self._drained is not None:
+                self._check_drained()
             exchange.left()
         if end is not FINISHED:
             note(end)
@@ -291,7 +275,11 @@ def _session_problem(
     session: Session, headers: dict[bytes, bytes], message: Incoming
 ) -> str | None:
     version = headers.get(b"mcp-protocol-version")
-    if version is not None and str(version, "latin-1").strip(" \t") != session.version:
+    if (
+        version is not None
+        and _VERSIONS.get(version) != session.version
+        and str(version, "latin-1").strip(" \t") != session.version
+    ):
         return f"MCP-Protocol-Version is not {session.version}, which initialize agreed on"
     if isinstance(message, Batch) and session.version != _BATCH_VERSION:
         return "A JSON array is not a message here"

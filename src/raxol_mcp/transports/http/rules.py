@@ -2,13 +2,13 @@
 
 Decides from headers and message alone; runs nothing and remembers nothing. The order of the checks
 of the stateless era is the specification's (MCP 2026-07-28 basic/transports/streamable-http §Server
-Validation): `_meta` keys, version header, version, `Mcp-Method` and `Mcp-Name`, then the method,
-its params and `Mcp-Param-*`.
+Validation): `_meta` keys, version header, version, `Mcp-Method` and `Mcp-Name`. What comes then is
+the server's: the method, its params, and `Mcp-Param-*` once it may be known that the tool exists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.errors import (
@@ -20,7 +20,7 @@ from raxol_mcp.errors import (
     PARSE_ERROR,
     UNSUPPORTED_VERSION,
 )
-from raxol_mcp.wire.headers import Headers, params_problem, standard_problem, version_problem
+from raxol_mcp.wire.headers import Headers, standard_problem, version_problem
 from raxol_mcp.wire.jsonrpc import Failure, Request
 from raxol_mcp.wire.meta import (
     HANDSHAKE_VERSIONS,
@@ -32,11 +32,9 @@ from raxol_mcp.wire.meta import (
 
 if TYPE_CHECKING:
     from raxol_mcp.transports.http.asgi import Request as Asked
-    from raxol_mcp.wire.headers import Mirror
     from raxol_mcp.wire.jsonrpc import Incoming, Outgoing
 
 __all__ = [
-    "MirrorsOf",
     "handshake_status",
     "is_stateless",
     "names_stateless",
@@ -44,9 +42,10 @@ __all__ = [
     "stateless_status",
 ]
 
-MirrorsOf = Callable[[str], Sequence["Mirror"]]
-
 _HANDSHAKE: Final = frozenset(version.encode() for version in HANDSHAKE_VERSIONS)
+_STATELESS: Final = frozenset(version.encode() for version in STATELESS_VERSIONS)
+# The names of methods and tools are few and short: they are read once.
+_MAX_KNOWN_BYTES: Final = 128
 # Which member of the params `Mcp-Name` repeats.
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -67,7 +66,9 @@ def names_stateless(version: bytes | None) -> bool:
 
     No version belongs to the handshake, whose oldest revisions have no such header.
     """
-    return version is not None and version.strip(b" \t") not in _HANDSHAKE
+    if version is None or version in _HANDSHAKE:
+        return False
+    return version in _STATELESS or version.strip(b" \t") not in _HANDSHAKE
 
 
 def is_stateless(version: bytes | None, message: Incoming) -> bool:
@@ -83,10 +84,11 @@ def is_stateless(version: bytes | None, message: Incoming) -> bool:
     return False
 
 
-def stateless_refusal(asked: Asked, request: Request, mirrors_of: MirrorsOf) -> Failure | None:
+def stateless_refusal(asked: Asked, request: Request) -> Failure | None:
     """Say what is wrong with a stateless request, for status 400; None: the server is to judge.
 
-    `mirrors_of(name)` gives what the input schema of a tool has annotated with `x-mcp-header`.
+    `Mcp-Param-*` is compared later (`Exchange.mismatch`): before the authorizer has been asked,
+    nobody may learn from it which tools there are.
     """
     params = request.params
     meta = None if params is None else params.get("_meta")
@@ -100,13 +102,7 @@ def stateless_refusal(asked: Asked, request: Request, mirrors_of: MirrorsOf) -> 
         return Failure(request.id, INVALID_PARAMS, text)
     name = params.get(_NAMED.get(request.method, ""))
     if not _mirrored_plainly(asked.headers, version, request.method, name):
-        failure = _header_failure(Headers(asked.raw), request, version)
-        if failure is not None:
-            return failure
-    if request.method == "tools/call" and isinstance(name, str):
-        mirrors = mirrors_of(name)
-        if mirrors:
-            return params_problem(Headers(asked.raw), request, mirrors)
+        return _header_failure(Headers(asked.raw), request, version)
     return None
 
 
@@ -115,18 +111,28 @@ def _mirrored_plainly(headers: dict[bytes, bytes], version: str, method: str, na
 
     False says nothing: the rules are elsewhere. Nothing here is given twice (`guards.py`).
     """
-    if version not in STATELESS_VERSIONS or not method.isascii():
+    if version not in STATELESS_VERSIONS:
         return False
-    if headers.get(b"mcp-protocol-version") != version.encode():
+    if _plain(headers.get(b"mcp-protocol-version")) != version:
         return False
-    if headers.get(b"mcp-method") != method.encode() or not method.isprintable():
+    if _plain(headers.get(b"mcp-method")) != method:
         return False
     if method not in _NAMED:
         return True
-    if not isinstance(name, str) or not name.isascii() or not name.isprintable():
-        return False
-    # A name that looks wrapped, or has space around it, stands for another text.
-    return name[:2] != "=?" and name == name.strip() and headers.get(b"mcp-name") == name.encode()
+    return isinstance(name, str) and _plain(headers.get(b"mcp-name")) == name
+
+
+def _plain(value: bytes | None) -> str | None:
+    """Read a header that stands for itself, letter by letter; None for any other, and for none."""
+    return None if value is None or len(value) > _MAX_KNOWN_BYTES else _known(value)
+
+
+@lru_cache(maxsize=1024)
+def _known(value: bytes) -> str | None:
+    text = value.decode("latin-1")
+    # What looks wrapped, or has space around it, stands for another text.
+    plain = text.isascii() and text.isprintable() and text == text.strip() and text[:2] != "=?"
+    return text if plain else None
 
 
 def _header_failure(headers: Headers, request: Request, version: str) -> Failure | None:

@@ -14,17 +14,18 @@ import socket
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.transports.http.app import asgi_app
+from raxol_mcp.transports.http.app import MAX_STREAMS, asgi_app
+from raxol_mcp.transports.http.collector import collecting_rarely
+from raxol_mcp.transports.http.connections import KEEP_ALIVE, bounded_protocol
 from raxol_mcp.transports.http.guards import LOOPBACK
-from raxol_mcp.transports.http.lanes import Lane
+from raxol_mcp.transports.http.sessions import MAX_SESSIONS
 from raxol_mcp.transports.signals import EXIT_TIMEOUT, stop_signals
 
 if TYPE_CHECKING:
     import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     from raxol_mcp.transports.base import Authenticator, NetworkPort
     from raxol_mcp.transports.http.app import HttpApp
@@ -33,10 +34,6 @@ __all__ = ["check_binding", "serve_http"]
 
 logger = logging.getLogger("raxol_mcp.http")
 
-_MAX_HEAD_BYTES: Final = 64 * 1024
-# Longer than the pools of common clients keep a connection: the client is to be the one that
-# closes, or its next POST meets a connection that is going away.
-_KEEP_ALIVE: Final = 75
 _BACKLOG: Final = 2048
 
 
@@ -52,13 +49,17 @@ async def serve_http(
     allowed_origins: Iterable[str] | None = None,
     require_authorization: bool | None = None,
     legacy_sse: bool = True,
+    root_path: str = "",
+    max_sessions: int = MAX_SESSIONS,
     session_timeout: float = 1800.0,
+    max_streams: int = MAX_STREAMS,
     max_connections: int = 8192,
     head_timeout: float = 30.0,
     body_timeout: float = 30.0,
     write_timeout: float = 30.0,
     drain_timeout: float = 5.0,
     exit_timeout: float = EXIT_TIMEOUT,
+    collect_rarely: bool = True,
     ready: Callable[[str], None] | None = None,
 ) -> signal.Signals | None:
     """Serve `server` over HTTP until a signal ends it; return that signal.
@@ -68,12 +69,17 @@ async def serve_http(
 
     * To bind to more than this machine's own addresses there must be an `authenticator`, or
       `allow_unauthenticated`, and `allowed_hosts`: the names clients use for this server.
+    * `root_path`: the part of the public path that a proxy in front takes away (`"/api"`).
     * `head_timeout`: how long a connection may be open before the head of a request is complete.
       `drain_timeout`: how long calls that run may take when serving ends. In seconds.
+    * `collect_rarely`: while it serves, Python's garbage collector looks less often, and not at
+      what was there before (ADR-0021). That is of the whole process: False leaves it alone.
 
     When the task that runs it is cancelled, it ends in the same order. Raises ConfigurationError
     for options that cannot be served, and for an address that cannot be bound.
     """
+    if root_path and (not root_path.startswith("/") or root_path.endswith("/")):
+        raise ConfigurationError(f"root_path must be like '/api', got: {root_path!r}")
     check_binding(
         host,
         authenticated=authenticator is not None or allow_unauthenticated,
@@ -87,7 +93,9 @@ async def serve_http(
         authenticator=authenticator,
         require_authorization=require_authorization,
         legacy_sse=legacy_sse,
+        max_sessions=max_sessions,
         session_timeout=session_timeout,
+        max_streams=max_streams,
         write_timeout=write_timeout,
         body_timeout=body_timeout,
     )
@@ -95,14 +103,25 @@ async def serve_http(
     received: list[signal.Signals] = []
     try:
         await app.start()
-        runner = _runner(app, max_connections, head_timeout, drain_timeout, ready, path)
+        runner = _runner(
+            app,
+            max_connections=max_connections,
+            head_timeout=head_timeout,
+            drain_timeout=drain_timeout,
+            ready=ready,
+            path=path,
+            root_path=root_path,
+        )
 
         def stops(number: signal.Signals) -> None:
             received.append(number)
             runner.should_exit = True
 
         loop = asyncio.get_running_loop()
-        with stop_signals(loop, stops, at_exit=lambda: None, exit_timeout=exit_timeout):
+        with (
+            stop_signals(loop, stops, at_exit=lambda: None, exit_timeout=exit_timeout),
+            collecting_rarely() if collect_rarely else nullcontext(),
+        ):
             try:
                 await _until_ended(runner, listener)
             finally:
@@ -179,11 +198,13 @@ def _bound(host: str, port: int, write_timeout: float) -> socket.socket:
 
 def _runner(
     app: HttpApp,
+    *,
     max_connections: int,
     head_timeout: float,
     drain_timeout: float,
     ready: Callable[[str], None] | None,
     path: str,
+    root_path: str,
 ) -> uvicorn.Server:
     """Make the uvicorn server. Its import costs start-up, so it comes when it is needed."""
     import uvicorn
@@ -208,7 +229,7 @@ def _runner(
     return Runner(
         uvicorn.Config(
             app,
-            http=_protocol(max_connections, head_timeout),
+            http=bounded_protocol(max_connections, head_timeout),
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -216,50 +237,10 @@ def _runner(
             access_log=False,
             log_config=None,
             proxy_headers=False,
+            root_path=root_path,
             server_header=False,
-            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_keep_alive=KEEP_ALIVE,
             # Past the drain there is only what a stuck client does not take.
             timeout_graceful_shutdown=int(drain_timeout) + 2,
         )
     )
-
-
-def _protocol(max_connections: int, head_timeout: float) -> type[HttpToolsProtocol]:
-    """Make uvicorn's protocol with the bounds it does not have."""
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-    heads: Lane[BoundedProtocol] = Lane(head_timeout, lambda protocol: protocol.transport.abort())
-
-    class BoundedProtocol(HttpToolsProtocol):
-        head_bytes = 0
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as there
-            super().connection_made(transport)
-            if len(self.connections) > max_connections:
-                transport.abort()
-            else:
-                heads.add(self)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            heads.remove(self)
-            super().connection_lost(exc)
-            # uvicorn leaves it running after a reset: everything of the connection would be kept
-            # for as long as one may be idle.
-            if self.timeout_keep_alive_task is not None:
-                self.timeout_keep_alive_task.cancel()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            # None before the first byte, and without a path until the head is complete.
-            if "path" in (cast("dict[str, object] | None", self.scope) or ()):
-                if self.head_bytes >= 0:
-                    self.head_bytes = -1
-                    heads.remove(self)
-            else:
-                self.head_bytes = max(self.head_bytes, 0) + len(data)
-                if self.head_bytes > _MAX_HEAD_BYTES:
-                    self.transport.abort()
-                elif self.head_bytes == len(data):
-                    heads.add(self)
-
-    return BoundedProtocol

@@ -24,7 +24,7 @@ from raxol_mcp.core.peers import ConnectionFacts
 from raxol_mcp.errors import INTERNAL_ERROR
 from raxol_mcp.transports.http.channels import Channel
 from raxol_mcp.transports.http.events import EventLog, stream_of
-from raxol_mcp.transports.http.exchanges import line_of
+from raxol_mcp.transports.http.exchanges import hints, line_of
 from raxol_mcp.transports.http.lanes import Lane
 from raxol_mcp.wire.jsonrpc import Batch, Failure, Invalid, Notification, Request, Response
 
@@ -170,10 +170,15 @@ class Session:
         if exchange is not None:
             exchange.let_go(retry)
 
+    def lacks(self, about: RequestId, scopes: tuple[str, ...], *, challenged: bool) -> bool:
+        """Look at the scopes of the request that is asked about; see `NetworkPort`."""
+        exchange = self.exchanges.get(about)
+        return exchange is None or exchange.lacks(about, scopes, challenged=challenged)
+
     def _broadcast(self, message: Outgoing, *, droppable: bool) -> None:
         line = line_of(message)
         if line:
-            self.listen().write(line, droppable=droppable)
+            self.listen().write(line, droppable=droppable, hint=hints(message))
 
     def _cannot_ask(self, question: Request) -> None:
         """Nobody will read this question: the call that waits for it is told so at once."""
@@ -245,7 +250,8 @@ class Sessions:
     def __init__(self, server: ServerPort, *, max_sessions: int, idle_timeout: float) -> None:
         self._server = server
         self._max_sessions = max_sessions
-        self._by_id: dict[str, Session] = {}  # the one that was used longest ago first
+        self._by_id: dict[bytes, Session] = {}
+        # All of them, the one that was used longest ago first.
         self._idle: Lane[Session] = Lane(idle_timeout, self._unused)
 
     def __len__(self) -> int:
@@ -255,7 +261,7 @@ class Sessions:
         """Say whether one more session fits, ending the longest unused one for it if need be."""
         if len(self._by_id) < self._max_sessions:
             return True
-        victim = next((session for session in self._by_id.values() if not session.busy), None)
+        victim = next((session for session in self._idle if not session.busy), None)
         if victim is None:
             return False
         victim.end("room was needed for another session")
@@ -267,21 +273,20 @@ class Sessions:
 
     def keep(self, session: Session) -> None:
         """Let a session be found by its id."""
-        self._by_id[session.id] = session
+        self._by_id[session.id.encode()] = session
         self._idle.add(session)
 
-    def find(self, id: str, principal: str | None) -> Session | None:
+    def find(self, id: bytes, principal: str | None) -> Session | None:
         """Find a session of this principal, and count that as use of it."""
         session = self._by_id.get(id)
         if session is None or session.principal != principal:
             return None
-        self.used(session)
+        self._idle.add(session)
         return session
 
     def used(self, session: Session) -> None:
         """Something happened in this session just now."""
-        if self._by_id.pop(session.id, None) is not None:
-            self._by_id[session.id] = session
+        if session.id.encode() in self._by_id:
             self._idle.add(session)
 
     def finish_listening(self) -> None:
@@ -297,7 +302,7 @@ class Sessions:
         self._idle.close()
 
     def _forget(self, session: Session) -> None:
-        self._by_id.pop(session.id, None)
+        self._by_id.pop(session.id.encode(), None)
         self._idle.remove(session)
 
     def _unused(self, session: Session) -> None:

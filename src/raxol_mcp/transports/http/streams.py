@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -51,13 +51,16 @@ class Streams:
     """All open streams of one application: their number, their heartbeat, their patience.
 
     `keepalive` is how long a stream says nothing before a comment is written, `write_timeout` how
-    long a client may read nothing while something is there for it, both in seconds.
+    long a client may read nothing while something is there for it, both in seconds. One principal
+    may have half of `max_streams`.
     """
 
-    __slots__ = ("_open", "max_streams", "quiet", "writing")
+    __slots__ = ("_by_principal", "_max_each", "_max_streams", "_open", "quiet", "writing")
 
     def __init__(self, *, keepalive: float, write_timeout: float, max_streams: int) -> None:
-        self.max_streams = max_streams
+        self._by_principal: dict[str, int] = {}  # never holds a zero
+        self._max_each = max(1, max_streams // 2)
+        self._max_streams = max_streams
         self.quiet: Lane[EventStream] = Lane(keepalive, EventStream.beat)
         self.writing: Lane[EventStream] = Lane(write_timeout, EventStream.stalled)
         self._open: set[EventStream] = set()
@@ -65,19 +68,26 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
-    @property
-    def full(self) -> bool:
-        """Whether no more streams are to be opened."""
-        return len(self._open) >= self.max_streams
+    def full_for(self, principal: str | None) -> bool:
+        """Say whether no more streams are to be opened, by this principal or by anybody."""
+        if len(self._open) >= self._max_streams:
+            return True
+        return principal is not None and self._by_principal.get(principal, 0) >= self._max_each
 
     def opened(self, stream: EventStream) -> None:
-        """Let `stream` have a heartbeat."""
+        """Count `stream`, and let it have a heartbeat."""
         self._open.add(stream)
         self.quiet.add(stream)
+        if stream.principal is not None:
+            self._by_principal[stream.principal] = self._by_principal.get(stream.principal, 0) + 1
 
     def ended(self, stream: EventStream) -> None:
-        """Forget `stream`."""
-        self._open.discard(stream)
+        """Forget `stream`, which was opened."""
+        self._open.remove(stream)
+        if stream.principal is not None:
+            held = self._by_principal.pop(stream.principal)
+            if held > 1:
+                self._by_principal[stream.principal] = held - 1
         self.quiet.remove(stream)
         self.writing.remove(stream)
 
@@ -110,9 +120,18 @@ class EventStream:
         "_started",
         "_streams",
         "end",
+        "principal",
     )
 
-    def __init__(self, send: Send, streams: Streams, extra: Iterable[Header] = ()) -> None:
+    def __init__(
+        self,
+        send: Send,
+        streams: Streams,
+        extra: Iterable[Header] = (),
+        *,
+        principal: str | None = None,
+    ) -> None:
+        self.principal = principal
         self.end: StreamEnd | None = None
         self._send = send
         self._streams = streams
@@ -129,13 +148,27 @@ class EventStream:
         """Whether more waits to be written than a client that keeps up would leave."""
         return self._outbox is not None and self._outbox.over
 
-    def put(self, frame: bytes, *, about: RequestId | None = None, droppable: bool = False) -> None:
-        """Write `frame` after everything put before; after the end it is dropped."""
+    def waits(self, hint: Hashable) -> bool:
+        """Say whether a hint that says the same waits to be written."""
+        return self._outbox is not None and self._outbox.waits(hint)
+
+    def put(
+        self,
+        frame: bytes,
+        *,
+        about: RequestId | None = None,
+        droppable: bool = False,
+        hint: Hashable = None,
+    ) -> None:
+        """Write `frame` after everything put before; after the end it is dropped.
+
+        See `Outbox.put`.
+        """
         if self.end is not None or self._finishing:
             return
         if self._outbox is None:
             self._outbox = Outbox()
-        admission = self._outbox.put(frame, len(frame), about=about, droppable=droppable)
+        admission = self._outbox.put(frame, len(frame), about=about, droppable=droppable, hint=hint)
         if admission is Admission.QUEUED:
             self._write_soon()
         elif admission is Admission.OVERFLOW:

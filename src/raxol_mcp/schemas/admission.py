@@ -17,8 +17,9 @@ import msgspec
 
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.wire.jsonrpc import JSONObject
+from raxol_mcp.wire.values import Value
 
-__all__ = ["DIALECTS", "admit"]
+__all__ = ["DIALECTS", "Admitted", "admit"]
 
 _MAX_BYTES: Final = 256 * 1024
 _MAX_DEPTH: Final = 64
@@ -47,8 +48,19 @@ _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 
 
-def admit(schema: object) -> bool:
-    """Judge a schema; return whether it refers to itself, directly or through others.
+class Admitted(Value, frozen=True):
+    """What is known of a schema that is taken.
+
+    `recursive` says whether it refers to itself, directly or through others; `subschemas` how
+    many it has with each reference followed once: at most so many checks are behind each value.
+    """
+
+    recursive: bool
+    subschemas: int
+
+
+def admit(schema: object) -> Admitted:
+    """Judge a schema.
 
     Raises ConfigurationError with one sentence on what to change.
     """
@@ -105,8 +117,8 @@ class _Survey:
         self._local: dict[int, tuple[int, list[str]]] = {}
         self._read(root)
 
-    def expanded(self) -> bool:
-        """Add up what every reference expands to; return whether there is a circle."""
+    def expanded(self) -> Admitted:
+        """Add up what every reference expands to, and look for circles."""
         costs: dict[int, int] = {}
         entered: set[int] = set()
         recursive = False
@@ -130,7 +142,7 @@ class _Survey:
                 pending.append((node, True))
                 recursive = recursive or any(id(target) in entered for target in targets)
                 pending.extend((target, False) for target in targets)
-        return recursive
+        return Admitted(recursive, costs[id(self._root)])
 
     def _read(self, node: object) -> tuple[int, list[str]]:
         """Read a subschema and everything below it. Recursion is bounded by the depth."""

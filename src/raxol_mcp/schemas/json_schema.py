@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.arguments import Problem, quoted, sentence
-from raxol_mcp.server.schema_admission import admit
+from raxol_mcp.schemas.admission import Admitted, admit
+from raxol_mcp.schemas.problems import Problem, quoted, sentence
 from raxol_mcp.wire.jsonrpc import MAX_DEPTH, JSONObject
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Validator", "compile_schema"]
 
+# The validator makes every error there is before it gives the first, and each costs thousands of
+# times what the bare verdict does: a caller who sends a million wrong values would stop the loop.
+_MAX_LISTED_CHECKS: Final = 100_000
 # More than `sentence` names, so that it can say that there are more.
 _MAX_ERRORS: Final = 32
 # Stands for the value in the validator's messages: an argument may be long, or a secret.
@@ -30,15 +33,19 @@ _MASK: Final = "the value"
 class Validator:
     """A compiled schema."""
 
-    __slots__ = ("_compiled", "_recursive", "_schema")
+    __slots__ = ("_admitted", "_compiled", "_schema")
 
     def __init__(
-        self, schema: JSONObject, compiled: jsonschema_rs.Validator, *, recursive: bool
+        self, schema: JSONObject, compiled: jsonschema_rs.Validator, admitted: Admitted
     ) -> None:
         """Use `compile_schema` instead."""
         self._schema = schema
         self._compiled = compiled
-        self._recursive = recursive
+        self._admitted = admitted
+
+    def needs_more(self, instance: object, checks: int) -> bool:
+        """Say whether judging a value may take more than so many checks, some 20 ns each."""
+        return _has_more(instance, checks // self._admitted.subschemas)
 
     def problems(self, instance: object, *, noun: str = "arguments") -> str | None:
         """Judge a JSON value: None when it conforms, else one sentence on everything wrong.
@@ -52,7 +59,9 @@ class Validator:
         try:
             if self._compiled.is_valid(instance):
                 return None
-            found = self._blamed(instance) if self._recursive else self._errors(instance)
+            # Of a recursive schema there may be twice as many errors with each level of the value.
+            bare = self._admitted.recursive or self.needs_more(instance, _MAX_LISTED_CHECKS)
+            found = self._blamed(instance) if bare else self._errors(instance)
             return sentence(found or ["they do not fit the schema"], noun=noun)
         except Exception as error:  # jsonschema-rs raises what its parts raise
             return sentence([f"they cannot be checked ({type(error).__name__})"], noun=noun)
@@ -67,8 +76,7 @@ class Validator:
     def _blamed(self, instance: object) -> list[Problem]:
         """Find the bad members of an object without asking the validator for its errors.
 
-        With a schema that refers to itself the list of errors can be exponential in the depth of
-        the value, while the bare verdict is not.
+        The bare verdict is cheap whatever the schema.
         """
         import jsonschema_rs as rs
 
@@ -97,11 +105,11 @@ class Validator:
 def compile_schema(schema: JSONObject) -> Validator:
     """Admit a schema and compile it.
 
-    Raises ConfigurationError, one sentence on what to change, for what `schema_admission`
+    Raises ConfigurationError, one sentence on what to change, for what `admission`
     refuses, for what is no valid schema of its dialect, and for patterns that need more than
     linear time.
     """
-    recursive = admit(schema)
+    admitted = admit(schema)
     import jsonschema_rs as rs
 
     try:
@@ -109,11 +117,11 @@ def compile_schema(schema: JSONObject) -> Validator:
             schema, pattern_options=rs.RegexOptions(), offline=True, mask=_MASK
         )
     except (rs.ValidationError, rs.ReferencingError, ValueError) as error:
-        raise ConfigurationError(_reason(schema, error)) from error
-    return Validator(schema, compiled, recursive=recursive)
+        raise ConfigurationError(_reason(error)) from error
+    return Validator(schema, compiled, admitted)
 
 
-def _reason(schema: JSONObject, error: Exception) -> str:
+def _reason(error: Exception) -> str:
     message = getattr(error, "message", str(error))
     path: Sequence[str | int] = getattr(error, "instance_path", ())
     where = "/".join(map(str, path))
@@ -151,3 +159,16 @@ def _is_deeper(instance: object, depth: int) -> bool:
         if not level:
             return False
     return True
+
+
+def _has_more(instance: object, limit: int) -> bool:
+    """Say whether a JSON value is made of more than `limit` values; counts no further."""
+    count = 1
+    pending = [instance]
+    while pending and count <= limit:
+        value = pending.pop()
+        if isinstance(value, dict | list | tuple):
+            count += len(value)
+            inner = value.values() if isinstance(value, dict) else value
+            pending.extend(item for item in inner if isinstance(item, dict | list | tuple))
+    return count > limit

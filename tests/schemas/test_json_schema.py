@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.json_schema import compile_schema
+from raxol_mcp.schemas.json_schema import compile_schema
 
 TYPED: dict[str, object] = {
     "type": "object",
@@ -158,6 +158,33 @@ def test_a_schema_that_refers_to_itself_is_judged_fast() -> None:
         "Invalid arguments: 'name' is required; 'a/b~c' does not fit its schema; 'typo' is unknown."
     )
     assert validator.problems([]) == "Invalid arguments: they do not fit the schema."
+
+
+def test_a_flood_of_wrong_values_is_judged_by_its_members() -> None:
+    """ours: the validator would make a million errors, and stop the event loop for that long."""
+    validator = compile_schema({"properties": {"xs": {"items": {"type": "string"}}}})
+    told = validator.problems({"xs": [1] * 100})
+    assert told is not None
+    assert told.startswith("Invalid arguments: 'xs[0]' is not of type")
+    for flood in ([1] * 200_000, [[1] * 1_000] * 100, [{"a": 1}] * 50_000):
+        assert validator.problems({"xs": flood}) == (
+            "Invalid arguments: 'xs' does not fit its schema."
+        )
+    assert validator.problems({"xs": ["x"] * 200_000}) is None
+
+
+def test_what_judging_may_take_is_known_beforehand() -> None:
+    """Each value may meet every subschema, and references repeat those they refer to."""
+    plain = compile_schema({"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}})
+    assert not plain.needs_more([1] * 24, checks=100)
+    assert plain.needs_more([1] * 25, checks=100)
+    definitions: dict[str, object] = {
+        f"d{index}": {"anyOf": [{"$ref": f"#/$defs/d{index + 1}"}] * 2} for index in range(10)
+    }
+    doubled = compile_schema({"$defs": {**definitions, "d10": {}}, "$ref": "#/$defs/d0"})
+    assert not doubled.needs_more(7, checks=10_000)
+    assert doubled.needs_more([7], checks=1_000)
+    assert not doubled.needs_more({"a": [{"b": (7,)}]}, checks=100_000)
 
 
 def test_a_recursive_schema_may_be_odd() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from raxol_mcp.errors import ConfigurationError
-from raxol_mcp.server.schema_admission import DIALECTS, admit
+from raxol_mcp.schemas.admission import DIALECTS, admit
 
 
 def refusal(schema: object) -> str:
@@ -42,7 +42,7 @@ def refusal(schema: object) -> str:
 )
 def test_plain_schemas_are_taken_and_do_not_refer_to_themselves(schema: dict[str, object]) -> None:
     """MCP 2026-07-28 basic §JSON Schema: any keyword of 2020-12, and documented dialects."""
-    assert admit(schema) is False
+    assert not admit(schema).recursive
 
 
 @pytest.mark.parametrize(
@@ -61,11 +61,11 @@ def test_plain_schemas_are_taken_and_do_not_refer_to_themselves(schema: dict[str
     ],
 )
 def test_a_circle_of_references_is_seen(schema: dict[str, object]) -> None:
-    assert admit(schema) is True
+    assert admit(schema).recursive
 
 
 def test_a_circle_that_nothing_refers_to_costs_nothing() -> None:
-    assert admit({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}) is False
+    assert not admit({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}).recursive
 
 
 @pytest.mark.parametrize("schema", [None, True, [], "{}", 5])
@@ -74,7 +74,7 @@ def test_a_schema_is_an_object(schema: object) -> None:
 
 
 def test_the_size_is_bounded() -> None:
-    assert admit({"description": "x" * 200_000}) is False
+    assert not admit({"description": "x" * 200_000}).recursive
     assert "larger than 256 KiB" in refusal({"description": "x" * 263_000})
     assert "larger than 256 KiB" in refusal({"enum": list(range(300_000))})
 
@@ -86,7 +86,7 @@ def test_the_depth_is_bounded() -> None:
             schema = {"not": schema}
         return schema
 
-    assert admit(nested(63)) is False
+    assert not admit(nested(63)).recursive
     assert "nested deeper than 64" in refusal(nested(64))
     assert "nested deeper than 64" in refusal(nested(20_000))
 
@@ -170,7 +170,7 @@ def test_what_references_expand_to_is_bounded() -> None:
         definitions[f"d{levels}"] = {"type": "object"}
         return {"$defs": definitions, "$ref": "#/$defs/d0"}
 
-    assert admit(doubled(14)) is False
+    assert not admit(doubled(14)).recursive
     for levels in (16, 30, 60):
         assert "expand to more than 100000 subschemas" in refusal(doubled(levels))
 
@@ -181,7 +181,7 @@ def test_a_long_chain_of_references_is_no_recursion() -> None:
         f"d{link}": {"$ref": f"#/$defs/d{link + 1}"} for link in range(links)
     }
     definitions[f"d{links}"] = {}
-    assert admit({"$defs": definitions, "$ref": "#/$defs/d0"}) is False
+    assert not admit({"$defs": definitions, "$ref": "#/$defs/d0"}).recursive
 
 
 def test_a_long_reference_is_cut_in_the_message() -> None:
