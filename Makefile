@@ -7,13 +7,16 @@ CODE   := src tests tools $(wildcard examples benchmarks)
 STEPS  ?= 100000
 SECONDS ?= 60
 
-.PHONY: help demo test fmt lint types walk mutants cover conformance soak bench slow ci clean
+.PHONY: help demo picture test fmt lint types walk mutants cover conformance soak bench slow ci clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1: /p' Makefile
 
 demo: $(READY) ## a server and a client, talking
 	$(PY) examples/demo.py
+
+picture: $(READY) ## docs/todo_app.svg, drawn by the app itself
+	$(PY) -m tools.todo_picture
 
 test: $(READY) ## every fast test
 	$(PY) -m pytest -m "not slow"
@@ -30,8 +33,8 @@ lint: $(READY) ## rules and layout of the source
 types: $(READY) ## mypy, strict
 	$(PY) -m mypy $(CODE)
 
-walk: $(READY) ## a long random walk through the core, checked at every step (STEPS=100000)
-	$(PY) -m tests.core.walk --steps $(STEPS)
+walk: $(READY) ## long random walks through both cores, checked at every step (STEPS=100000)
+	$(PY) -m tests.core.walk --steps $(STEPS) && $(PY) -m tests.core.client_walk --steps $(STEPS)
 
 mutants: $(READY) ## each planted bug must be found by a test
 	$(PY) -m tests.core.mutants
@@ -39,7 +42,7 @@ mutants: $(READY) ## each planted bug must be found by a test
 cover: $(READY) ## 92 % of all branches, and 100 % of wire/ and core/ from their own tests
 	$(PY) -m coverage run -m pytest -q -m "not slow" && $(PY) -m coverage report && $(PY) tools/cover_own.py
 
-conformance: $(READY) ## the official conformance harness, pinned, against examples/everything_server.py
+conformance: $(READY) ## the official conformance harness, pinned: against our server, and with our client
 	@if command -v npm >/dev/null; then tools/run_conformance.sh; \
 	else echo "conformance: skipped, because npm is not installed"; fi
 

@@ -1,4 +1,4 @@
-"""Every promise of the server's specification, in our words, and how a test claims one.
+"""Every promise of the specification, in our words, and how a test claims one.
 
 A promise is claimed by decorating a test with `@promise("id", ...)`: that test fails when the
 promise is broken. `test_promises.py` fails when one is claimed by nobody.
@@ -7,7 +7,9 @@ Where a decision of this project (`docs/adr`) changed what a promise says, the s
 new rule.
 
 Words: *reply* is what the caller of `handle_message` or `request` gets, *push* what a subscriber
-is sent, *deny* the `isError` result whose text is `{"error":"authorization_required",...}`.
+is sent, *deny* the `isError` result whose text is `{"error":"authorization_required",...}`. From
+`client` on the promises are those of the client: *closed* is a client without a connection that
+will try again.
 """
 
 from __future__ import annotations
@@ -261,6 +263,79 @@ PROMISES: Final[tuple[Promise, ...]] = (
         pushed="A subscriber is pushed notifications until it ends, and then nothing more.",
         addressed="Questions and answers go to the subscriber of the very id under which the "
         "request was handled.",
+    ),
+    *_section(
+        "Client",
+        "client",
+        greets="A server of the handshake era is sent `initialize`, and told when it is answered.",
+        stateless="A server of the stateless era is not: it is ready as soon as it is discovered.",
+        one_machine="The same machine runs over every transport.",
+        local="A `command` is a local subprocess, spoken to over its pipes.",
+        hosted="A `url` is a hosted endpoint, spoken to over HTTP.",
+        lists="Tools are discovered by `tools/list`.",
+        calls="Tools are called by `tools/call`.",
+    ),
+    *_section(
+        "Client: spec",
+        "spec",
+        one_of_two="A spec has a command or a url; both or neither is `InvalidSpec`.",
+        named="A spec has a name.",
+        redacted="A refused spec shows no value of a header.",
+        no_http="A url without the HTTP library is `NoHttpClient`.",
+        literal="Header values are sent as they are: nothing reads `${env:NAME}` or `op://`.",
+        nothing_started="A refused spec has started nothing.",
+        any_mapping="A spec may be any mapping of its options.",
+    ),
+    *_section(
+        "Client: concurrency",
+        "window",
+        finite="Whatever the policy, the number of requests under way is bounded.",
+        serialized="A serialized server has one at a time.",
+        queue="Excess work waits, in order, in a bounded queue.",
+        busy="Beyond that `Busy` is the answer at once.",
+        timer="Every request has a timer; when it ends the client answers `TimedOut` itself.",
+        dropped="Then the entry is gone: nothing grows by servers that do not answer.",
+    ),
+    *_section(
+        "Client: recovery",
+        "recovery",
+        connect="A connect that fails closes the client with the reason, and is tried again.",
+        handshake="So does a handshake that fails.",
+        delay="The delay is `reconnect` (1 s) at first and doubles to one minute.",
+        nothing_stops="Nothing of this is raised by `start` or ends the program.",
+        rejected="A session that the server rejects fails that one request and is established "
+        "anew on the same link.",
+        unauthorized="A 401 while connecting or greeting is final: nothing is scheduled, and who "
+        "waits is answered at once.",
+        patient="Who waits for readiness waits through failures.",
+        fail_fast="With `fail_fast` each failure answers who waits, and who comes while closed; "
+        "it is tried again all the same.",
+    ),
+    *_section(
+        "Client: names",
+        "names",
+        build="`tool_name` makes `mcp__<server>__<tool>`.",
+        parse="`parse_tool_name` gives server and tool, or None.",
+    ),
+    *_section(
+        "Client: await_ready",
+        "ready",
+        event="It returns as soon as the handshake has round-tripped, without polling.",
+        at_once="At once for a server whose era has none.",
+        budget="`NotReady` with the state, when its time is over first.",
+    ),
+    *_section(
+        "Client: call_tool",
+        "call",
+        timeout="`timeout` is 30 s unless given.",
+        unmetered="A priced tool without a reservation is `Unpaid`, and no request is made.",
+        opaque="A reservation is any value that `reserve` gave, and is good once.",
+    ),
+    *_section(
+        "Client: status and stop",
+        "stop",
+        ends="`stop` ends the client, its server, and everything that waits for it.",
+        status="`status` says at any time where the client stands.",
     ),
 )
 _IDS: Final = {promise.id for promise in PROMISES}

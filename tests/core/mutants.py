@@ -1,9 +1,9 @@
 """Planted bugs, each of which the tests of the core must find: `python -m tests.core.mutants`.
 
 A mutant is a small change of the source, listed in `mutants.diff` and applied to a copy of the
-package. The walk over that copy must go wrong; where it does not, a module test of the core must
-fail. The text that a mutant changes must be there exactly once, or the run fails: a list that no
-longer fits the source proves nothing.
+package. The walk over that copy must go wrong, that of the client for its modules; where it does
+not, a module test of the core must fail. The text that a mutant changes must be there exactly
+once, or the run fails: a list that no longer fits the source proves nothing.
 """
 
 from __future__ import annotations
@@ -28,8 +28,26 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "src" / "raxol_mcp"
 WALK_STEPS: Final = 40_000
 TIMEOUT: Final = 300.0
+# The modules that the client's walk goes through; the other walk goes through the rest.
+CLIENT: Final = frozenset(
+    {
+        "client",
+        "client_ledger",
+        "greeter",
+        "greeting",
+        "reservations",
+        "session",
+        "tickets",
+        "traffic",
+        "unasked",
+        "verdicts",
+        "window",
+    }
+)
 TESTS: Final = ("-q", "-x", "-p", "no:cacheprovider", "tests/core")
-NOT_THESE: Final = ("--ignore=tests/core/test_walk.py", "--ignore=tests/core/test_mutants.py")
+NOT_THESE: Final = tuple(
+    f"--ignore=tests/core/test_{name}.py" for name in ("walk", "client_walk", "mutants")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +138,8 @@ def judge(
         _copy(package, folder / "raxol_mcp")
         path = folder / "raxol_mcp" / "core" / f"{mutant.module}.py"
         path.write_text(patched(mutant, path.read_text("utf-8")), "utf-8")
-        walk = ["-m", "tests.core.walk", "--steps", str(steps), "--seed", str(seed)]
+        program = "tests.core.client_walk" if mutant.module in CLIENT else "tests.core.walk"
+        walk = ["-m", program, "--steps", str(steps), "--seed", str(seed)]
         code, said = _python(walk, folder)
         wrong = re.match(r"WRONG after (\d+) steps", said)
         if code == 1 and wrong:
@@ -158,10 +177,11 @@ def main() -> int:
         if misfits:
             print(*misfits, sep="\n")
             return 1
-        control = verdict_on(Mutant("nothing is changed", "server", ()))
-        if control.killer is not None:
-            print(f"The source itself is found wrong by {control.killer}: {control.said}")
-            return 1
+        for module in ("server", "client"):
+            control = verdict_on(Mutant("nothing is changed", module, ()))
+            if control.killer is not None:
+                print(f"The source itself is found wrong by {control.killer}: {control.said}")
+                return 1
         verdicts = list(pool.map(verdict_on, chosen))
     for verdict in verdicts:
         print(f"{verdict.mutant.module:14}{verdict.mutant.name:76}{verdict.killer or 'SURVIVES'}")

@@ -197,9 +197,9 @@ def test_the_diagram_is_drawn_from_the_table() -> None:
 
 
 def test_the_diagram_in_the_readme_is_fresh() -> None:
-    """If this fails, put what `diagram()` returns between the fences of core/README.md."""
+    """If this fails, put what `diagram()` returns between the first fences of core/README.md."""
     fences = re.findall(r"```mermaid\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    assert fences == [diagram()]
+    assert fences[0] == diagram()
 
 
 def test_the_readme_names_every_module() -> None:

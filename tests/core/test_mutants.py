@@ -11,6 +11,9 @@ FEW = (
     "an answer is taken from any connection",
     "an approval does not look at its share",
     "a token can be used again",
+    "a settled call keeps its slot",
+    "the answers of one session reach the next",
+    "progress gives time without end",
 )
 
 
