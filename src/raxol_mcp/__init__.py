@@ -1,4 +1,4 @@
-"""MCP for tools that can do damage: a server and its transports.
+"""MCP for tools that can do damage: a server, a client and their transports.
 
 Names are loaded at their first use, so that importing one part costs that part alone.
 """
@@ -11,22 +11,55 @@ from typing import TYPE_CHECKING
 from raxol_mcp.errors import (
     Busy,
     ConfigurationError,
+    ConnectFailed,
+    ConnectionLost,
     Denied,
+    InvalidSpec,
     LocalProtocolError,
+    NoHttpClient,
     NotReady,
     ProtocolError,
     RaxolError,
+    Reason,
     RemoteProtocolError,
+    RequestFailed,
     SessionLost,
     TimedOut,
     ToolError,
+    UnknownTool,
+    Unpaid,
+    UnsetVariable,
 )
 from raxol_mcp.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from raxol_mcp.client.answers import Accept, Cancel, Decline, ElicitRequest, Root
+    from raxol_mcp.client.app import Client
+    from raxol_mcp.client.group import ClientGroup, ServerStatus
+    from raxol_mcp.client.names import parse_tool_name, tool_name
+    from raxol_mcp.client.results import (
+        CallResult,
+        Change,
+        ClientStatus,
+        CompletionResult,
+        LogMessage,
+        Progress,
+        PromptResult,
+        ReadResult,
+        RemotePrompt,
+        RemotePromptArgument,
+        RemoteResource,
+        RemoteTemplate,
+        RemoteTool,
+    )
+    from raxol_mcp.client.sampling import SamplingRequest
+    from raxol_mcp.client.spec import ClientSpec
+    from raxol_mcp.client.tool_table import GroupTool
+    from raxol_mcp.client.trust import NotTrusted, TrustStore
     from raxol_mcp.core.breaker import Breakers
     from raxol_mcp.core.limits import Limits
     from raxol_mcp.core.peers import ConnectionFacts
+    from raxol_mcp.core.reservations import Reservations
     from raxol_mcp.server.app import Server
     from raxol_mcp.server.asking import Ask
     from raxol_mcp.server.auth import BearerAuthenticator, Principal, TokenVerifier
@@ -35,6 +68,7 @@ if TYPE_CHECKING:
         AuthorizationContext,
         Authorizer,
         Decision,
+        RequireScopes,
         allow,
         allow_all,
         allowlist,
@@ -42,6 +76,7 @@ if TYPE_CHECKING:
         deny,
         deny_all,
         nonblocking,
+        require_scopes,
     )
     from raxol_mcp.server.content import (
         Audio,
@@ -71,10 +106,12 @@ if TYPE_CHECKING:
     from raxol_mcp.transports.http.app import asgi_app
     from raxol_mcp.transports.http.serving import serve_http
     from raxol_mcp.transports.memory import MemoryTransport
+    from raxol_mcp.transports.memory_link import MemoryDialer
     from raxol_mcp.transports.stdio import serve_stdio
     from raxol_mcp.wire.jsonrpc import classify, decode, encode
 
 __all__ = [
+    "Accept",
     "Ask",
     "Audio",
     "AuthorizationContext",
@@ -82,41 +119,74 @@ __all__ = [
     "BearerAuthenticator",
     "Breakers",
     "Busy",
+    "CallResult",
+    "Cancel",
+    "Change",
+    "Client",
+    "ClientGroup",
+    "ClientSpec",
+    "ClientStatus",
     "Completion",
+    "CompletionResult",
     "ConfigurationError",
+    "ConnectFailed",
     "ConnectionFacts",
+    "ConnectionLost",
     "Context",
     "Decision",
+    "Decline",
     "Denied",
     "Elicit",
+    "ElicitRequest",
     "ElicitResult",
     "ElicitUrl",
     "EmbeddedResource",
+    "GroupTool",
     "Image",
     "InputRequired",
+    "InvalidSpec",
     "JwtVerifier",
     "Kind",
     "Limits",
     "ListRoots",
     "LocalProtocolError",
+    "LogMessage",
+    "MemoryDialer",
     "MemoryTransport",
     "Message",
+    "NoHttpClient",
     "NotReady",
+    "NotTrusted",
     "Observer",
     "Principal",
+    "Progress",
     "Prompt",
     "PromptArgument",
+    "PromptResult",
     "ProtectedResource",
     "ProtocolError",
     "RaxolError",
+    "ReadResult",
+    "Reason",
     "Registry",
+    "RemotePrompt",
+    "RemotePromptArgument",
     "RemoteProtocolError",
+    "RemoteResource",
+    "RemoteTemplate",
+    "RemoteTool",
+    "RequestFailed",
     "RequestHandle",
+    "RequireScopes",
+    "Reservations",
     "Resource",
     "ResourceLink",
     "ResourceTemplate",
+    "Root",
     "Sample",
+    "SamplingRequest",
     "Server",
+    "ServerStatus",
     "SessionLost",
     "StaticTokens",
     "Subscription",
@@ -126,6 +196,10 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolResult",
+    "TrustStore",
+    "UnknownTool",
+    "Unpaid",
+    "UnsetVariable",
     "__version__",
     "allow",
     "allow_all",
@@ -138,11 +212,48 @@ __all__ = [
     "deny_all",
     "encode",
     "nonblocking",
+    "parse_tool_name",
+    "require_scopes",
     "serve_http",
     "serve_stdio",
+    "tool_name",
 ]
 
 _HOME = {
+    "client.app": ("Client",),
+    "client.group": ("ClientGroup", "ServerStatus"),
+    "client.spec": ("ClientSpec",),
+    "client.names": (
+        "parse_tool_name",
+        "tool_name",
+    ),
+    "client.answers": (
+        "Accept",
+        "Cancel",
+        "Decline",
+        "ElicitRequest",
+        "Root",
+    ),
+    "client.sampling": ("SamplingRequest",),
+    "client.results": (
+        "CallResult",
+        "Change",
+        "ClientStatus",
+        "CompletionResult",
+        "LogMessage",
+        "Progress",
+        "PromptResult",
+        "ReadResult",
+        "RemotePrompt",
+        "RemotePromptArgument",
+        "RemoteResource",
+        "RemoteTemplate",
+        "RemoteTool",
+    ),
+    "client.tool_table": ("GroupTool",),
+    "client.trust": ("NotTrusted", "TrustStore"),
+    "core.reservations": ("Reservations",),
+    "transports.memory_link": ("MemoryDialer",),
     "core.breaker": ("Breakers",),
     "core.limits": ("Limits",),
     "core.peers": ("ConnectionFacts",),
@@ -154,6 +265,7 @@ _HOME = {
         "AuthorizationContext",
         "Authorizer",
         "Decision",
+        "RequireScopes",
         "allow",
         "allow_all",
         "allowlist",
@@ -161,6 +273,7 @@ _HOME = {
         "deny",
         "deny_all",
         "nonblocking",
+        "require_scopes",
     ),
     "server.content": (
         "Audio",

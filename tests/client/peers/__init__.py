@@ -1,0 +1,1 @@
+"""Servers that follow a script: a process, over HTTP, in memory; and what a client has left."""
