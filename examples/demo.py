@@ -1,11 +1,11 @@
-"""A real server with dangerous tools, and a client that this project did not write.
+"""A real server with dangerous tools, and the client of this project, talking.
 
     make demo
 
-Starts `files_server.py` over stdio for a folder made for the occasion and drives it with the
-client of the official SDK (`mcp` on PyPI). In a terminal the question is put to you. Without one,
-or with --script, a script shows what happens on a yes, on a no and on silence, in both eras of
-the protocol. Every promise is checked; the exit code is 1 when one is not kept.
+Starts `files_server.py` for a folder made for the occasion and drives it with `raxol_mcp.Client`.
+In a terminal the question is put to you. Without one, or with --script, a script shows what
+happens on a yes, on a no and on silence, in both eras of the protocol; over stdio, over HTTP, and
+from the command line. Every promise is checked; the exit code is 1 when one is not kept.
 """
 
 import argparse
@@ -15,22 +15,22 @@ import os
 import sys
 import tempfile
 import textwrap
-from collections.abc import Awaitable, Callable
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from mcp import Client, StdioServerParameters
-from mcp.client.session import ClientRequestContext
-from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+from raxol_mcp import Accept, Client, Decline, ElicitRequest
 
 SERVER = Path(__file__).with_name("files_server.py")
-HANDSHAKE, STATELESS = "legacy", "2026-07-28"
+COMMAND = [sys.executable, "-m", "raxol_mcp"]
 # How long the person may take in the script, in seconds. By default a server gives them 60.
 PATIENCE = 1.0
 
-Answer = Callable[[str], Awaitable[ElicitResult]]
+Answer = Callable[[str], Awaitable[Accept | Decline]]
 
-YES = ElicitResult(action="accept", content={"approve": True})
-NO = ElicitResult(action="decline")
+YES = Accept({"approve": True})
+NO = Decline()
 
 
 class Broken(Exception):
@@ -61,22 +61,26 @@ def promise(kept: bool, sentence: str) -> None:
 
 
 class Session:
-    """One client that talks to one server process about one folder."""
+    """One client that talks to a server about one folder."""
 
-    def __init__(self, folder: Path, mode: str, *, patience: float) -> None:
-        """Prepare a client of an era, `mode`; its person has `patience` seconds to answer."""
+    def __init__(self, folder: Path, **spec: object) -> None:
+        """Prepare a client of the server that `spec` names."""
         self.folder = folder
         self._step = 0
         self._answer: Answer | None = None
-        arguments = ["-m", "raxol_mcp", "serve", str(SERVER)]
-        self.client = Client(
-            StdioServerParameters(
-                command=sys.executable,
-                args=[*arguments, "--elicitation-timeout", str(patience)],
-                env={**os.environ, "FILES_FOLDER": str(folder)},
-            ),
-            mode=mode,
-            elicitation_callback=self._asked,
+        self._asked_in_vain = False
+        self.client = Client({"name": "files", **spec}, elicitation=self._asked)
+
+    @classmethod
+    def over_stdio(cls, folder: Path, *, era: str, patience: float) -> "Session":
+        """Prepare a client with a server of its own, whose person has `patience` seconds."""
+        program, *arguments = [*COMMAND, "serve", str(SERVER)]
+        return cls(
+            folder,
+            command=program,
+            args=[*arguments, "--elicitation-timeout", str(patience)],
+            env={"FILES_FOLDER": str(folder)},
+            era=era,
         )
 
     async def call(
@@ -85,8 +89,10 @@ class Session:
         """Call a tool, while a person who is asked gives `answer`; return the text it gave."""
         self._answer = answer
         self.step(f"{why}: {name} {json.dumps(arguments)}" if arguments else f"{why}: {name}")
-        text = text_of(await self.client.call_tool(name, dict(arguments)))
+        text = (await self.client.call_tool(name, arguments)).text
         show(text, "      -> ")
+        if self._asked_in_vain:
+            raise Broken("nobody is asked about this call")
         return text
 
     def step(self, text: str) -> None:
@@ -99,33 +105,27 @@ class Session:
         file = self.folder / path
         return file.read_text("utf-8") if file.exists() else None
 
-    async def _asked(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
-        show(f"the server asks the person:\n{params.message}", "      ?  ")
+    async def _asked(self, request: ElicitRequest) -> Accept | Decline:
+        show(f"{request.server} asks the person:\n{request.message}", "      ?  ")
         if self._answer is None:
-            raise Broken("nobody is asked about this call")
-        return await self._answer(params.message)
+            self._asked_in_vain = True
+            return NO
+        return await self._answer(request.message)
 
 
-def text_of(result: CallToolResult) -> str:
-    """Return the text of a tool's result."""
-    return "\n".join(item.text for item in result.content if isinstance(item, TextContent))
-
-
-async def says_yes(question: str) -> ElicitResult:
+async def says_yes(question: str) -> Accept | Decline:
     """Approve."""
     show("the person says yes", "      !  ")
     return YES
 
 
-async def says_no(question: str) -> ElicitResult:
+async def says_no(question: str) -> Accept | Decline:
     """Decline."""
     show("the person says no", "      !  ")
     return NO
 
 
-async def you_say(question: str) -> ElicitResult:
+async def you_say(question: str) -> Accept | Decline:
     """Ask whoever sits at the terminal."""
     print("      !  Do you approve? [y/N] ", end="", flush=True)
     loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ async def you_say(question: str) -> ElicitResult:
 async def reads(session: Session) -> None:
     """Show what runs without asking, and what is refused without asking."""
     session.step("which tools are there for me? (tools/list)")
-    listed = [tool.name for tool in (await session.client.list_tools()).tools]
+    listed = [tool.name for tool in await session.client.list_tools()]
     show(", ".join(listed), "      -> ")
     promise(
         listed == ["list_files", "read_file", "write_file"],
@@ -181,7 +181,7 @@ async def unanswered(session: Session) -> None:
     """Show that silence is a no: the server waits as long as it may and denies the call."""
     late = asyncio.Event()
 
-    async def says_nothing(question: str) -> ElicitResult:
+    async def says_nothing(question: str) -> Accept | Decline:
         show(f"the person says nothing, for {PATIENCE:g} s ...", "      !  ")
         await late.wait()
         return YES
@@ -192,14 +192,15 @@ async def unanswered(session: Session) -> None:
     promise("timed out" in said, "silence is not consent: the call was denied")
     show("the person says yes after all, too late", "      !  ")
     late.set()
-    await session.client.list_tools()  # the late answer is on the pipe in front of this
+    # Were there a late answer, it would be on the pipe in front of this.
+    await session.client.list_tools(refresh=True)
     promise(session.content("late.txt") is None, "a late yes changes nothing: nothing was written")
 
 
 async def unanswered_stateless(session: Session) -> None:
     """Show silence in the stateless era: the server has handed the question over and forgotten."""
 
-    async def says_nothing(question: str) -> ElicitResult:
+    async def says_nothing(question: str) -> Accept | Decline:
         show("the person says nothing; the server holds nothing and waits for nobody", "      !  ")
         await asyncio.Event().wait()
         return YES
@@ -220,9 +221,9 @@ async def denied(session: Session) -> None:
 
 
 async def scripted(folder: Path) -> None:
-    """Tell the whole story in both eras."""
+    """Tell the whole story in both eras, and parts of it over HTTP and on the command line."""
     print("\nHandshake era (MCP 2025-11-25): the call waits at the server for the person\n")
-    session = Session(folder, HANDSHAKE, patience=PATIENCE)
+    session = Session.over_stdio(folder, era="handshake", patience=PATIENCE)
     async with session.client:
         await reads(session)
         promise(await approved(session, says_yes), "the person agreed, so it was written")
@@ -232,7 +233,7 @@ async def scripted(folder: Path) -> None:
 
     (folder / "notes.txt").write_text("Buy milk.\n", "utf-8")
     print("\nStateless era (MCP 2026-07-28): the client brings the call back with the answer\n")
-    session = Session(folder, STATELESS, patience=PATIENCE)
+    session = Session.over_stdio(folder, era="stateless", patience=PATIENCE)
     async with session.client:
         await reads(session)
         promise(await approved(session, says_yes), "the person agreed, so it was written")
@@ -240,11 +241,65 @@ async def scripted(folder: Path) -> None:
         await unanswered_stateless(session)
         await denied(session)
 
+    (folder / "notes.txt").write_text("Buy milk.\n", "utf-8")
+    print("\nOver HTTP: the same server, the same promises\n")
+    async with served(folder) as url:
+        session = Session(folder, url=url, allow_private=True)
+        async with session.client:
+            promise(await approved(session, says_yes), "the person agreed, so it was written")
+            await declined(session)
+
+    print("\nFrom the command line, in a script that nobody watches\n")
+    await commanded(folder)
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[str]:
+    """Serve the folder over HTTP, and give the address."""
+    guards = ["--allow-reads", "tools/list", "--allow-tools", "list_files,read_file,write_file"]
+    process = await asyncio.create_subprocess_exec(
+        *(*COMMAND, "serve", str(SERVER), "--http", "--port", "0", *guards),
+        stderr=PIPE,
+        env={**os.environ, "FILES_FOLDER": str(folder)},
+    )
+    try:
+        assert process.stderr is not None, "it is a pipe"
+        line = (await process.stderr.readline()).decode()
+        show(line.strip(), "  ")
+        yield line.split()[-1]
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def commanded(folder: Path) -> None:
+    """Use the server as a shell script would: it cannot ask anybody, so it is told no."""
+
+    async def run(*arguments: str) -> tuple[int | None, str]:
+        show(f"$ raxol-mcp {' '.join(arguments)} -- python files_server.py FOLDER", "  ")
+        process = await asyncio.create_subprocess_exec(
+            *(*COMMAND, *arguments, "--", sys.executable, str(SERVER), str(folder)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+        )
+        out, err = await process.communicate()
+        show((err + out).decode().strip(), "      -> ")
+        return process.returncode, out.decode()
+
+    found = await run("call", "read_file", "path=notes.txt")
+    promise(found == (0, "Buy milk and bread.\n"), "the result alone is on stdout, and exit code 0")
+    code, _ = await run("call", "write_file", "path=script.txt", "text=x")
+    promise(code == 3, "the question was declined, and the exit code says so")
+    promise(not (folder / "script.txt").exists(), "nothing was written")
+    code, _ = await run("call", "write_file", "path=s.txt", "text=x", "--answer", "approve=true")
+    promise((folder / "s.txt").exists() and code == 0, "a script may agree to one question")
+
 
 async def interactive(folder: Path) -> None:
     """Tell the story with you as the person."""
     print(f"\nA server serves {folder}. The client plays a model that edits your notes.\n")
-    session = Session(folder, HANDSHAKE, patience=60.0)
+    session = Session.over_stdio(folder, era="handshake", patience=60.0)
     async with session.client:
         await reads(session)
         if await approved(session, you_say):
@@ -265,16 +320,9 @@ def prepared(place: Path) -> Path:
     return folder
 
 
-def broken_in(error: BaseException) -> Broken | None:
-    """Find the broken promise in what the SDK's task groups made of it."""
-    if isinstance(error, BaseExceptionGroup):
-        return next((found for inner in error.exceptions if (found := broken_in(inner))), None)
-    return error if isinstance(error, Broken) else None
-
-
 def main() -> int:
     """Run the demo; return the exit code."""
-    parser = argparse.ArgumentParser(description="Drive files_server.py with the official client.")
+    parser = argparse.ArgumentParser(description="Drive files_server.py with raxol-mcp's client.")
     parser.add_argument("--script", action="store_true", help="ask nobody, show every answer")
     options = parser.parse_args()
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -284,10 +332,7 @@ def main() -> int:
             asyncio.run(story(prepared(Path(place))))
     except KeyboardInterrupt:
         return 130
-    except (Broken, ExceptionGroup) as error:
-        broken = broken_in(error)
-        if broken is None:
-            raise
+    except Broken as broken:
         print(f"\nNOT AS PROMISED: {broken}")
         return 1
     print("\nEverything was as promised.")

@@ -2,6 +2,7 @@
 
 Errors are one sentence on stderr that says what to do. `serve` writes nothing but messages of
 the protocol to stdout, over HTTP nothing at all; every other command prints its result there.
+Those that talk to a server are in modules of their own, which are imported when they are named.
 """
 
 from __future__ import annotations
@@ -16,22 +17,20 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from raxol_mcp.cli.ending import end_process
+from raxol_mcp.cli.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 from raxol_mcp.cli.guards import guard_options
 from raxol_mcp.cli.network import network_options
+from raxol_mcp.cli.surroundings import Surroundings
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.version import VERSION
 
 if TYPE_CHECKING:
     from raxol_mcp.cli.guards import Guards
     from raxol_mcp.cli.network import Network
-    from raxol_mcp.cli.serving import EndProcess
 
-__all__ = ["INTERRUPTED", "OK", "REFUSED", "USAGE", "command_line", "main"]
+__all__ = ["command_line", "main"]
 
-OK = 0
-REFUSED = 1
-USAGE = 2
-INTERRUPTED = 130
+_ELSEWHERE = ("call", "prompt", "read", "serve-app", "status", "tools", "trust")
 
 _LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _TARGET_HELP = (
@@ -42,11 +41,31 @@ _TARGET_HELP = (
 
 def main() -> NoReturn:
     """Run the command line of this process, and end it."""
-    command_line.main(obj=end_process)
+    command_line.main(obj=Surroundings(end_process=end_process))
 
 
 class _CommandLine(click.Group):
     """A group whose errors are one line, and whose commands return their exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name every command, those that are not imported yet as well."""
+        return sorted([*super().list_commands(ctx), *_ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command, and import it if need be."""
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        if cmd_name == "trust":
+            from raxol_mcp.cli.trusting import trust
+
+            return trust
+        if cmd_name == "serve-app":
+            from raxol_mcp.cli.serving_app import serve_app
+
+            return serve_app
+        from raxol_mcp.cli.client_commands import COMMANDS
+
+        return COMMANDS[cmd_name]
 
     def main(  # type: ignore[override]  # click overloads it for a mode that is not used here
         self,
@@ -62,15 +81,15 @@ class _CommandLine(click.Group):
             path = "raxol-mcp" if error.ctx is None else error.ctx.command_path
             code = _failed(f"{error.format_message().rstrip('.')}; see {path} --help", USAGE)
         except click.ClickException as error:
-            code = _failed(error.format_message(), REFUSED)
+            code = _failed(error.format_message(), FAILED)
         except ConfigurationError as error:
-            code = _failed(str(error), REFUSED)
+            code = _failed(str(error), FAILED)
         except (KeyboardInterrupt, click.Abort):
             code = INTERRUPTED
         except OSError as error:
             if error.errno != errno.EPIPE:
                 raise
-            code = REFUSED  # whoever read our output has gone
+            code = FAILED  # whoever read our output has gone
         sys.exit(code)
 
 
@@ -78,7 +97,7 @@ class _CommandLine(click.Group):
 @click.version_option(VERSION, message=f"raxol-mcp {VERSION}")
 @click.pass_context
 def command_line(context: click.Context) -> int | None:
-    """Serve and check MCP servers written with raxol-mcp."""
+    """Serve and check MCP servers written with raxol-mcp, and use any MCP server."""
     if context.invoked_subcommand is not None:
         return None
     click.echo(context.get_help(), err=True)
@@ -102,7 +121,7 @@ def command_line(context: click.Context) -> int | None:
 )
 @click.pass_obj
 def _serve(
-    end_process: EndProcess | None,
+    surroundings: Surroundings | None,
     target: str,
     guards: Guards,
     network: Network,
@@ -114,6 +133,7 @@ def _serve(
     # Before anything of the user's is imported: what that prints must not reach the client.
     # Nothing is put back afterwards, because exit functions may print as well.
     claim = None if network.http else Claim()
+    end_process = None if surroundings is None else surroundings.end_process
     from raxol_mcp.cli import serving
     from raxol_mcp.cli.loading import load_server
 
@@ -170,7 +190,7 @@ def _check(target: str, guards: Guards, network: Network, as_json: bool) -> int:
     else:
         click.echo(described(report), nl=False)
     refused = report["refusals"] or (network.http and report["network_refusals"])
-    return REFUSED if refused else OK
+    return FAILED if refused else OK
 
 
 @command_line.command("version")

@@ -17,7 +17,7 @@ from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.server.app import Server
 from raxol_mcp.server.authorizer import Authorizer
 
-__all__ = ["blame", "load_authorizer", "load_server", "one_line"]
+__all__ = ["blame", "load_authorizer", "load_named", "load_server", "one_line"]
 
 _logger = logging.getLogger("raxol_mcp.cli")
 
@@ -55,6 +55,18 @@ def load_authorizer(target: str) -> Authorizer:
     _check_takes_a_call(value, target)
     authorizer: Authorizer = value
     return authorizer
+
+
+def load_named(target: str) -> tuple[ModuleType, object]:
+    """Import what `MODULE[:NAME]` names, and its module: the module itself without a NAME.
+
+    Raises ConfigurationError.
+    """
+    if ":" not in target:
+        module, _ = _parts(target, "-")
+        return module, module
+    module, name = _parts(target, "")
+    return module, _attribute(module, name)
 
 
 def blame(error: BaseException) -> str | None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from raxol_mcp.cli.exit_codes import FAILED, INTERRUPTED, OK, TERMINATED
 from raxol_mcp.cli.loading import blame, one_line
 from raxol_mcp.errors import ConfigurationError
 from raxol_mcp.transports.stdio import Ended, serve_stdio
@@ -27,14 +28,9 @@ if TYPE_CHECKING:
     from raxol_mcp.cli.network import Network
     from raxol_mcp.server.app import Server
 
-__all__ = ["FAILED", "INTERRUPTED", "OK", "TERMINATED", "EndProcess", "serve", "serve_network"]
+__all__ = ["EndProcess", "serve", "serve_network"]
 
 _logger = logging.getLogger("raxol_mcp.cli")
-
-OK: Final = 0
-FAILED: Final = 1
-INTERRUPTED: Final = 128 + 2
-TERMINATED: Final = 128 + 15
 
 _CODES: Final = {
     Ended.INPUT_ENDED: OK,
@@ -179,7 +175,6 @@ class _Served:
         self.outstanding = server.outstanding
         self.gone = server.gone
         self.refusals_for_network = server.refusals_for_network
-        self.input_schema = server.input_schema
 
     async def start(self) -> None:
         try:
