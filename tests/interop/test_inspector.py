@@ -1,15 +1,13 @@
 """The MCP Inspector's command line (`npx @modelcontextprotocol/inspector --cli`) as the client.
 
 It needs Node 22, which comes from the npm registry as the package `node`, so a machine with an
-older one will do. Everything is installed once into `build/inspector`; without npm, or without a
-registry to be reached, the tests are skipped and say so.
+older one will do.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,52 +16,28 @@ from typing import Final
 import pytest
 
 from tests.cases.peers import FIXTURE
+from tests.interop.packages import from_npm, npm_environment
 
 pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDER: Final = ROOT / "build" / "inspector"
-BIN: Final = FOLDER / "node_modules" / ".bin"
 # First the Node that the second is installed and run with: npm chooses versions by its Node.
 PACKAGES: Final = ("node@22", "@modelcontextprotocol/inspector@2.12.0")
-INSTALLED: Final = FOLDER / "installed.txt"
 BOUND: Final = 60.0
-
-
-def environment() -> dict[str, str]:
-    """Build the environment: Node 22 in front, nothing written outside the folder."""
-    path = os.pathsep.join([str(BIN), os.environ["PATH"]])
-    sources = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    home = {"HOME": str(FOLDER), "npm_config_cache": str(FOLDER / "cache")}
-    return {**os.environ, **home, "PATH": path, "PYTHONPATH": sources}
 
 
 @pytest.fixture(scope="module")
 def inspector() -> Path:
-    """Install the Inspector unless it is there already; return its program."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    if not INSTALLED.exists() or INSTALLED.read_text("utf-8").split() != list(PACKAGES):
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        FOLDER.mkdir(parents=True)
-        for package in PACKAGES:
-            command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(FOLDER), package]
-            done = subprocess.run(
-                command, env=environment(), capture_output=True, timeout=600, check=False
-            )
-            if done.returncode:
-                reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-                pytest.skip(f"{package} could not be installed from npm: {reason}")
-        INSTALLED.write_text("\n".join(PACKAGES), "utf-8")
-    return BIN / "mcp-inspector"
+    """Install the Inspector unless it is there already; return the folder it is in."""
+    return from_npm("inspector", *PACKAGES)
 
 
 def inspect(inspector: Path, *arguments: str, code: int = 0) -> dict[str, object]:
     """Run one command of the Inspector against a new server; return what it printed."""
+    sources = os.pathsep.join([str(ROOT), str(ROOT / "src")])
     done = subprocess.run(
-        [str(inspector), "--cli", sys.executable, str(FIXTURE), *arguments],
-        env=environment(),
+        [*("mcp-inspector", "--cli", sys.executable, str(FIXTURE)), *arguments],
+        env={**os.environ, **npm_environment(inspector), "PYTHONPATH": sources},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=BOUND,

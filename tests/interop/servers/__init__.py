@@ -1,0 +1,1 @@
+"""Servers of other libraries, run with these and not with ours."""
