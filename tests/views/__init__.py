@@ -1,0 +1,1 @@
+"""Tests of `raxol_mcp.views`."""
