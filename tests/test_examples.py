@@ -15,10 +15,12 @@ EXAMPLES = ROOT / "examples"
 TIMEOUT = 60.0
 
 CHECKED_ALONE = [
-    *("approve_a_delete", "custom_transport", "embedding"),
-    *("mounted_in_starlette", "synchronous_shell"),
+    *("approve_a_delete", "custom_transport", "custom_view", "embedding"),
+    *("mounted_in_starlette", "synchronous_shell", "use_a_server", "use_the_todo_app"),
 ]
 SERVERS = ["everything_server", "files_server", "hello_stdio"]
+CLIENTS = ["conformance_client"]
+APPS = ["todo_app"]  # used by use_the_todo_app, and in tests/docs/test_todo_app.py
 SLOW = ["demo"]
 
 
@@ -67,7 +69,7 @@ def texts(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 def test_every_example_is_run_here() -> None:
     assert sorted(path.stem for path in EXAMPLES.glob("*.py")) == sorted(
-        CHECKED_ALONE + SERVERS + SLOW
+        CHECKED_ALONE + SERVERS + CLIENTS + APPS + SLOW
     )
 
 
@@ -88,11 +90,18 @@ def test_the_readme_shows_the_smallest_server_as_it_is() -> None:
     assert block == (EXAMPLES / "hello_stdio.py").read_text("utf-8")
 
 
+@pytest.mark.parametrize(("page", "place"), [("README.md", 2), ("docs/client.md", 1)])
+def test_the_pages_show_the_smallest_client_as_it_is(page: str, place: int) -> None:
+    """CONTRIBUTING: pages show no code that is not run."""
+    block = (ROOT / page).read_text("utf-8").split("```python\n")[place].split("```")[0]
+    assert block == (EXAMPLES / "use_a_server.py").read_text("utf-8")
+
+
 # -- everything_server ------------------------------------------------------------------------
 
 
 def test_one_of_everything_starts_answers_and_stops() -> None:
-    """It prints its address alone, once it can be used."""
+    """It prints its address alone, once it can be used; the client of `make conformance` can."""
     path = os.pathsep.join([str(ROOT / "src"), *filter(None, sys.path)])
     with subprocess.Popen(
         [sys.executable, str(EXAMPLES / "everything_server.py"), "--port", "0"],
@@ -116,6 +125,8 @@ def test_one_of_everything_starts_answers_and_stops() -> None:
             with urlopen(Request(url, json.dumps(message).encode(), headers), timeout=TIMEOUT) as a:
                 (content,) = json.load(a)["result"]["content"]
             assert content["text"] == "This is a simple text response for testing."
+            looked = run("conformance_client", url)
+            assert (looked.returncode, looked.stderr) == (0, "")
             process.terminate()
             assert process.wait(TIMEOUT) == 0
             assert (process.stdout.read(), process.stderr.read()) == ("", "")

@@ -3,7 +3,12 @@
 ```
 errors <- wire <- core <- server ─────┐
                      ^ <- transports ─┴<- cli, testing
+                              ^ <- client ─┘
+errors <- wire <- schemas <- server, client
+server, transports <- views <- cli, testing
 ```
+
+A server is handed to a transport; a client opens its own, so it knows them (ADR-0022).
 
 A lazy import and one under `TYPE_CHECKING` are arrows like any other: what is not in the table is
 not to be known. `version` is below everything.
@@ -27,11 +32,20 @@ ARROWS: dict[str, set[str]] = {
     "telemetry": set(),
     "wire": {"errors"},
     "core": {"errors", "wire"},
-    "server": {"version", "errors", "telemetry", "wire", "core"},
+    "schemas": {"errors", "wire"},
+    "server": {"version", "errors", "telemetry", "wire", "schemas", "core"},
     "transports": {"version", "errors", "wire", "core"},
-    "cli": {"", "version", "errors", "wire", "core", "server", "transports"},
-    "testing": {"", "version", "errors", "wire", "core", "server", "transports"},
-    "": {"version", "errors", "telemetry", "wire", "core", "server", "transports"},
+    "client": {
+        *("version", "errors", "telemetry"),
+        *("wire", "core", "schemas", "transports"),
+    },
+    "views": {"errors", "wire", "core", "server", "transports"},
+    "cli": {"", "version", "errors", "wire", "core", "server", "transports", "client", "views"},
+    "testing": {
+        *("", "version", "errors", "wire", "core", "server", "transports"),
+        *("client", "views"),
+    },
+    "": {"version", "errors", "telemetry", "wire", "core", "server", "transports", "client"},
     "__main__": {"cli"},
 }
 
@@ -53,10 +67,11 @@ HEAVY = {
     *("aiohttp", "click", "concurrent.futures", "cryptography", "email", "http"),
     *("importlib.metadata", "jwt"),
     *("importlib.resources", "jsonschema", "jsonschema_rs", "mcp", "mcp_types"),
-    *("multiprocessing", "pydantic", "starlette", "urllib.request", "uvicorn"),
+    *("multiprocessing", "pydantic", "starlette", "textual", "urllib.request", "uvicorn"),
 }
-# Its commands are click's; what a command needs is imported when it runs.
-HEAVY_ALLOWED = {"cli": {"click"}}
+# The commands are click's; what a command needs is imported when it runs. The adapter of Textual is
+# imported by who serves an app of Textual's.
+HEAVY_ALLOWED = {"cli": {"click"}, "views": {"textual"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +209,13 @@ def test_pure_layers_import_nothing_that_acts() -> None:
 
 def test_heavy_modules_are_imported_where_they_are_needed() -> None:
     assert heavy_imports(all_imports(SOURCE)) == []
+
+
+def test_textual_is_known_to_its_adapter_alone() -> None:
+    knowing = {i.module for i in all_imports(SOURCE) if is_below(i.target, "textual")}
+    assert {
+        module for module in knowing if not module.startswith("raxol_mcp.views.textual")
+    } == set()
 
 
 def test_no_module_imports_itself_through_others() -> None:
