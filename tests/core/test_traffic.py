@@ -522,6 +522,8 @@ def test_a_state_alone_goes_back_at_once(requests: JSONObject | None) -> None:
         {"inputRequests": "k"},
         {"inputRequests": {"k": 1}},
         {"inputRequests": {"k": {}}},
+        {"inputRequests": {"k": {"method": ["roots/list"]}}},
+        {"inputRequests": {"k": {"method": {}}}},
         {"inputRequests": {"k": {"method": "tools/call"}}},
         {"inputRequests": {"k": {"method": "sampling/createMessage"}}},
         {"inputRequests": {str(number): ASK["k"] for number in range(33)}},

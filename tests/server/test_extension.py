@@ -68,7 +68,7 @@ def told(client: Client) -> list[object]:
 
 
 def test_replies_for_unknown_tools_are_asked_in_order() -> None:
-    """issue 5 §5: a call of a stopped session's tool is answered with what to do."""
+    """ours: ADR-0031: a call of a stopped session's tool is answered with what to do."""
 
     async def late(name: str) -> str | None:
         return "late" if name.startswith("l") else None
@@ -109,7 +109,7 @@ def test_a_reply_that_fails_leaves_the_word_to_the_next() -> None:
 
 
 def test_a_list_that_changed_is_told_once_a_turn_with_what_was_registered() -> None:
-    """issue 5 §2: once per change, to the right server."""
+    """ours: ADR-0031: once per change, to the right server."""
 
     async def scenario() -> None:
         other = Server()
@@ -166,7 +166,7 @@ async def listed(client: Client) -> list[object]:
 @in_both_eras
 @pytest.mark.parametrize("page_size", [1, 2, 100])
 def test_a_lens_narrows_what_a_connection_is_shown(era: EraName, page_size: int) -> None:
-    """issue 5 §3: per connection; and pages go on where they ended."""
+    """ours: ADR-0031: per connection; and pages go on where they ended."""
 
     async def scenario() -> None:
         server = Server(page_size=page_size)
@@ -181,7 +181,7 @@ def test_a_lens_narrows_what_a_connection_is_shown(era: EraName, page_size: int)
 
 
 def test_the_authorizer_is_asked_before_the_lens_is_looked_through() -> None:
-    """issue 5 §2: every listing goes through the authorizer's filter."""
+    """ours: ADR-0031: every listing goes through the authorizer's filter."""
     asked: list[list[str]] = []
 
     async def scenario() -> None:
@@ -234,7 +234,7 @@ def test_a_server_has_one_lens_and_keeps_it_when_it_is_guarded() -> None:
 
 @in_both_eras
 def test_a_tool_with_an_approval_is_asked_about_although_it_is_allowed(era: EraName) -> None:
-    """issue 5 §5: marked by the app, asked about."""
+    """ours: ADR-0031: marked by the app, asked about."""
 
     async def scenario() -> None:
         callback = Counted()
@@ -351,7 +351,7 @@ def owned(name: str = "mine", callback: Counted | None = None) -> Tool:
 
 @in_both_eras
 def test_for_others_than_its_audience_a_tool_is_not_there(era: EraName) -> None:
-    """issue 5 §5: per-connection ownership; it answers like one that does not exist."""
+    """ours: ADR-0031: per-connection ownership; it answers like one that does not exist."""
 
     async def scenario() -> None:
         callback = Counted()

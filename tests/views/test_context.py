@@ -149,7 +149,7 @@ def test_each_value_of_the_model_is_a_resource() -> None:
 
 
 def test_who_subscribed_hears_of_what_changed_and_of_nothing_else() -> None:
-    """issue 5 §2: resources for the tree, the context and the model."""
+    """ours: ADR-0031: resources for the tree, the context and the model."""
 
     async def scenario() -> None:
         screen, model = Screen(button("a")), Model(count=1, name="Ada")

@@ -105,7 +105,7 @@ def told(client: Client) -> list[object]:
 
 
 def test_each_connection_looks_through_its_own_lens() -> None:
-    """issue 5 §3."""
+    """ours: ADR-0031."""
 
     async def scenario() -> None:
         screen = Screen(field("search", focused=True), button("save", hover=True), button("quit"))
@@ -140,7 +140,7 @@ def test_each_connection_looks_through_its_own_lens() -> None:
 
 
 def test_a_focus_that_moves_changes_the_list_of_who_follows_it() -> None:
-    """issue 5 §2: once per change, and not where nothing changed."""
+    """ours: ADR-0031: once per change, and not where nothing changed."""
 
     async def scenario() -> None:
         screen = Screen(button("a", focused=True), button("b"))

@@ -83,7 +83,7 @@ def test_what_has_no_tools_says_why() -> None:
 
 @given(trees)
 def test_what_the_tools_say_is_what_the_screenshot_says(tree: list[Node]) -> None:
-    """issue 5: every tool's node is shown enabled; every enabled node has the tools of its type."""
+    """ADR-0031: every tool's node is shown enabled; and the other way round."""
     acting = {tool.node_id for tool in derive_tools(tree, PROVIDERS)}
     nodes = list(shown(structured(tree)))
     enabled = {

@@ -225,7 +225,7 @@ def test_options_that_cannot_be_meant_are_refused(options: dict[str, object]) ->
 
 
 def test_a_burst_is_derived_once_and_not_later_than_the_window_after_its_first_update() -> None:
-    """issue 5 §2: 50 ms after the first update of a burst, however long it goes on."""
+    """ours: ADR-0031: 50 ms after the first update of a burst, however long it goes on."""
 
     async def scenario() -> None:
         screen = Screen()
@@ -265,7 +265,7 @@ def test_without_updates_nothing_is_derived() -> None:
 
 
 def test_stop_ends_a_window_that_is_open() -> None:
-    """issue 5 §2: cleans everything on stop."""
+    """ours: ADR-0031: cleans everything on stop."""
 
     async def scenario() -> None:
         screen = Screen(button("a"))
@@ -347,7 +347,7 @@ def test_a_view_that_fails_leaves_the_tools_as_they_were(
 
 
 def test_ten_thousand_updates_a_minute_cost_a_derivation_for_each_window() -> None:
-    """issue 5: exactly one per debounce window with updates; only what changed is registered."""
+    """ADR-0031: one for each window with updates; only what changed is registered."""
 
     async def scenario() -> None:
         buttons = [button(f"b{at}", "label") for at in range(500)]
@@ -434,7 +434,7 @@ SAME = Action(name="go", description="Go")
 def test_a_definition_is_another_when_anything_in_it_is(
     before: Action, after: Action, again: bool
 ) -> None:
-    """issue 5 §2: schema, description, annotations; K07: 1 and true are not the same."""
+    """ours: ADR-0031: schema, description, annotations; K07: 1 and true are not the same."""
 
     async def scenario() -> None:
         screen = Screen(button("a", provider=Offers(before)))
@@ -529,7 +529,7 @@ def test_a_call_acts_on_the_view_as_it_is_at_that_moment(era: EraName) -> None:
 
 
 def test_a_call_of_what_is_gone_or_cannot_be_done_now_says_so() -> None:
-    """issue 5: within the window a tool may be listed whose node is not there any more."""
+    """ours: ADR-0031: within the window a tool may be listed whose node is not there any more."""
 
     async def scenario() -> None:
         screen = Screen(button("a"))
@@ -597,7 +597,7 @@ def test_a_call_that_waits_while_its_session_stops_is_told() -> None:
 
 
 def test_every_call_is_told_to_who_keeps_the_time() -> None:
-    """issue 5 §5: idle expiry."""
+    """ours: ADR-0031: idle expiry."""
 
     async def scenario() -> None:
         used: list[int] = []
@@ -663,7 +663,7 @@ def test_a_sensitive_tool_keeps_no_server_from_starting_but_is_not_run_unguarded
 
 
 def test_a_sensitive_action_is_asked_about() -> None:
-    """issue 5 §5: mcp_sensitive."""
+    """ours: ADR-0031: mcp_sensitive."""
 
     async def scenario() -> None:
         screen = Screen(button("a", "Wipe", sensitive=True))
@@ -734,7 +734,7 @@ def test_an_embedder_may_ask_in_its_own_words_or_leave_it_to_the_authorizer() ->
 
 
 def test_a_session_of_somebody_is_there_for_nobody_else() -> None:
-    """issue 5 §5: per-connection ownership, for tools and resources alike."""
+    """ours: ADR-0031: per-connection ownership, for tools and resources alike."""
 
     def of_ada(context: AuthorizationContext) -> bool:
         return context["principal"] == "ada"

@@ -43,7 +43,7 @@ def test_what_is_hidden_is_not_there_nor_is_what_is_in_it() -> None:
 
 
 def test_what_is_in_something_disabled_or_covered_is_disabled() -> None:
-    """issue 5: disabled, hidden or modal-covered widgets offer no tools."""
+    """ours: ADR-0031: disabled, hidden or modal-covered widgets offer no tools."""
     tree = [box(button("a"), disabled=True), box(button("b"), covered=True), button("c")]
     enabled = {visit.node.id: visit.enabled for visit in walk(tree) if visit.node.id}
     assert enabled == {"a": False, "b": False, "c": True}

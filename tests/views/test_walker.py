@@ -39,7 +39,7 @@ def test_tools_are_named_for_their_nodes_in_the_order_of_the_document() -> None:
 
 
 def test_a_session_comes_before_every_name() -> None:
-    """issue 5: names that two sessions cannot collide on."""
+    """ours: ADR-0031: names that two sessions cannot collide on."""
     assert named([button("save")], "todo") == ["todo.save.click"]
 
 
@@ -49,7 +49,7 @@ def test_without_an_id_a_node_has_no_tool() -> None:
 
 
 def test_a_disabled_button_has_no_tool() -> None:
-    """check 99; issue 5: neither has one that is hidden, or that lies behind a modal."""
+    """check 99; ours: ADR-0031: neither has one that is hidden, or that lies behind a modal."""
     marked = [button("a", disabled=True), button("b", hidden=True), button("c", covered=True)]
     assert named(marked) == []
     assert named(box(field("a"), disabled=True)) == []
@@ -155,7 +155,7 @@ def test_what_has_the_focus_and_the_pointer_is_known_by_its_tools() -> None:
     ],
 )
 def test_what_is_asked_about(sensitive: bool, action: Action, expected: bool) -> None:
-    """issue 5: destructive-looking actions are asked about; looking is what a screenshot does."""
+    """ADR-0031: destructive-looking actions are asked about; looking is what a screenshot does."""
     node = Node("button", "a", sensitive=sensitive, provider=Offers(action))
     assert is_sensitive(node, action) is expected
     assert [tool.sensitive for tool in derive_tools(node, {})] == [expected]
@@ -221,7 +221,7 @@ ids = st.text("ab.-", min_size=1, max_size=5)
 def test_no_two_of_session_id_and_action_make_one_name(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
-    """issue 5: names that two sessions cannot collide on, whatever dots an id has."""
+    """ours: ADR-0031: names that two sessions cannot collide on, whatever dots an id has."""
     assert (tool_name(*one) == tool_name(*other)) == (one == other)
 
 

@@ -158,7 +158,7 @@ class Subscriptions:
             gone = self._forget(subscription)
             if self._requests.is_stateless:
                 self._relisten()
-            elif wasted := [uri for uri in asked if uri in gone]:
+            elif not self._stopped and (wasted := [uri for uri in asked if uri in gone]):
                 self._requests.spawn(self._unsubscribe(wasted), "unsubscribe")
             raise
 
@@ -246,20 +246,21 @@ class Subscriptions:
     async def _subscribe_again(self, uris: list[str]) -> None:
         for uri in uris:
             try:
-                while uri in self._uris and not await self._was_asked(uri):
-                    await asyncio.sleep(_FIRST_RETRY)
+                await self._subscribe_to(uri)
             except NotReady:
                 return  # the session after this one will try again
             except RaxolError:
                 continue  # this resource is gone; the others are not
 
-    async def _was_asked(self, uri: str) -> bool:
-        """Subscribe to a resource, unless there is no room for the request now."""
-        try:
-            await self._requests.send("resources/subscribe", {"uri": uri})
-        except Busy:
-            return False
-        return True
+    async def _subscribe_to(self, uri: str) -> None:
+        """Subscribe to a resource, once there is room for the request."""
+        while uri in self._uris:
+            try:
+                await self._requests.send("resources/subscribe", {"uri": uri})
+            except Busy:
+                await asyncio.sleep(_FIRST_RETRY)
+            else:
+                return
 
     def stop(self) -> None:
         """The client ends: so do the iterators."""

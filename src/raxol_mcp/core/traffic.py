@@ -247,9 +247,10 @@ class Traffic:
         if not isinstance(requests, dict) or len(requests) > _MAX_ASKED:
             return f"inputRequests is not an object of at most {_MAX_ASKED}"
         for asked in requests.values():
-            if not isinstance(asked, dict) or asked.get("method") not in _ASKABLE:
+            method = asked.get("method") if isinstance(asked, dict) else None
+            if not isinstance(method, str) or method not in _ASKABLE:
                 return "an input request asks for something that cannot be asked"
-            if asked["method"] not in options.asked_methods:
+            if method not in options.asked_methods:
                 return "an input request asks for what this client did not declare"
         if requests and len(self._ledger.answering) >= options.max_answering:
             return "too many calls wait for answers of the user"

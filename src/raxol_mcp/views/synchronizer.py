@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["DEBOUNCE", "Question", "Synchronizer"]
 
 _logger = logging.getLogger("raxol_mcp.views")
-DEBOUNCE: Final = 0.05  # seconds; server-behaviour §13.2
+DEBOUNCE: Final = 0.05  # seconds
 _DISCOVER: Final = "discover_tools"
 _UPDATED: Final = "notifications/resources/updated"
 

@@ -1,7 +1,7 @@
 """What an adapter says about a view: a tree of `Node`, and the one way to walk it.
 
 Not the tools and not the screenshot. Both are made from `walk`, so that they cannot disagree about
-what is there (risk 26 of `server-behaviour.md`: two copies of the child walk diverged).
+what is there (two copies of such a walk are known to have diverged).
 """
 
 from __future__ import annotations
