@@ -4,6 +4,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 CODE   := src tests tools $(wildcard examples benchmarks)
+PYTEST := -m pytest
 STEPS  ?= 100000
 SECONDS ?= 60
 
@@ -19,7 +20,7 @@ picture: $(READY) ## docs/todo_app.svg, drawn by the app itself
 	$(PY) -m tools.todo_picture
 
 test: $(READY) ## every fast test
-	$(PY) -m pytest -m "not slow"
+	$(PY) $(PYTEST) -m "not slow"
 
 slow: $(READY) ## the few tests with real processes and pipes (pytest's 5: there is none)
 	$(PY) -m pytest -m slow || [ $$? -eq 5 ]
@@ -39,8 +40,9 @@ walk: $(READY) ## long random walks through both cores, checked at every step (S
 mutants: $(READY) ## each planted bug must be found by a test
 	$(PY) -m tests.core.mutants
 
-cover: $(READY) ## 92 % of all branches, and 100 % of wire/ and core/ from their own tests
-	$(PY) -m coverage run -m pytest -q -m "not slow" && $(PY) -m coverage report && $(PY) tools/cover_own.py
+cover: $(READY) ## make test, measured: 92 % of all branches, and 100 % of wire/ and core/ from their own tests
+	$(MAKE) test PYTEST="-m coverage run -m pytest"
+	$(PY) -m coverage report && $(PY) tools/cover_own.py
 
 conformance: $(READY) ## the official conformance harness, pinned: against our server, and with our client
 	@if command -v npm >/dev/null; then tools/run_conformance.sh; \
@@ -52,7 +54,7 @@ soak: $(READY) ## hostile traffic over HTTP, for a while (SECONDS=60)
 bench: $(READY) ## what a call costs
 	for program in benchmarks/*.py; do $(PY) -m benchmarks.$$(basename $$program .py) || exit 1; done
 
-ci: lint types test slow cover walk conformance ## all that a change has to pass
+ci: lint types cover slow walk conformance ## all that a change has to pass
 
 clean: ## remove everything that was made here, .venv too
 	rm -rf $(VENV) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

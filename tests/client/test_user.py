@@ -83,25 +83,34 @@ def raising(error: BaseException) -> Callable[[ElicitRequest], Awaitable[Accept]
     return handler
 
 
+def saying(reply: object) -> Callable[[ElicitRequest], Awaitable[Any]]:
+    """Make a handler that answers so; on the loop, for a thread has no virtual time."""
+
+    async def handler(_: ElicitRequest) -> object:
+        return reply
+
+    return handler
+
+
 # -- what is answered -----------------------------------------------------------------------------
 
 
 def test_an_answer_of_a_handler_is_the_result() -> None:
     """MCP client/elicitation"""
-    found = handled(asked(), elicitation=lambda _: Accept({"n": 1}))
+    found = handled(asked(), elicitation=saying(Accept({"n": 1})))
     assert found == Response(7, {"action": "accept", "content": {"n": 1}})
 
 
 def test_what_cannot_be_answered_is_refused_with_its_code() -> None:
     assert handled(asked()) == Failure(7, -32601, "Method not found")
-    found = handled(asked(params={"message": 1}), elicitation=lambda _: Accept())
+    found = handled(asked(params={"message": 1}), elicitation=saying(Accept()))
     assert isinstance(found, Failure)
     assert found.code == -32602
 
 
 def test_a_wrong_answer_is_the_mistake_of_this_side(caplog: pytest.LogCaptureFixture) -> None:
     """ours: the log says what was wrong, the server is told that something was"""
-    found = handled(asked(), elicitation=lambda _: "yes")
+    found = handled(asked(), elicitation=saying("yes"))
     assert found == Failure(7, -32603, "the handler failed")
     assert "peer: the handler of elicitation/create: an elicitation handler answers" in caplog.text
 
@@ -156,7 +165,7 @@ def test_a_round_is_answered_as_a_whole_or_not_at_all(caplog: pytest.LogCaptureF
     def after(what: object) -> JSONObject:
         return {"a": what, "b": {"method": "roots/list"}}
 
-    def roots() -> list[object]:
+    async def roots() -> list[object]:
         later.append("asked")
         return []
 
@@ -164,7 +173,7 @@ def test_a_round_is_answered_as_a_whole_or_not_at_all(caplog: pytest.LogCaptureF
     cases: list[tuple[JSONObject, Any, tuple[str, str], str]] = [
         ({"method": "nope"}, None, ("not_answered", "nope"), "Method not found"),
         ({"method": "nope", "params": 1}, None, ("not_answered", "nope"), "Method not found"),
-        (form, lambda _: 1, ("handler_failed", "elicitation/create"), "an elicitation handler"),
+        (form, saying(1), ("handler_failed", "elicitation/create"), "an elicitation handler"),
         (form, raising(ValueError("SECRET")), ("handler_failed", "elicitation/create"), "Value"),
         (form, raising(SystemExit(1)), ("handler_failed", "elicitation/create"), "SystemExit"),
         (
@@ -194,7 +203,8 @@ def test_what_concerns_the_client_itself_is_passed_on() -> None:
     rig.user.acknowledged(Acknowledged(ticket, {}))
     rig.user.missed()
     rig.user.deliver(Deliver("notifications/tools/list_changed", {}, None))
-    heard = ["begun", "acknowledged", "missed", ("notifications/tools/list_changed", {})]
+    heard: list[object] = ["begun", "acknowledged", "missed"]
+    heard.append(("notifications/tools/list_changed", {}))
     assert rig.heard.log == heard
 
 

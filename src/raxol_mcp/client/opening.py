@@ -30,6 +30,7 @@ class Tables:
     """What clients of one process know together: eras of servers, and which origins fail.
 
     Give a client tables of its own to keep it apart from the others, in a test for instance.
+    `http` None: made when a server is first reached over HTTP.
     """
 
     def __init__(self, *, verdicts: Verdicts | None = None, http: HttpTables | None = None) -> None:
@@ -59,9 +60,13 @@ def dialer_of(spec: ClientSpec, tables: Tables) -> Dialer:
             stall_timeout=max(_STALL_TIMEOUT, spec.call_timeout),
             mask=spec.secrets().masked,
         )
+    from raxol_mcp.transports.http_client import tables as http_tables
     from raxol_mcp.transports.http_client.dialer import HttpDialer
 
     assert spec.url is not None, "a spec has a command or a url"
+    if tables.http is None:
+        shared = tables is shared_tables()
+        tables.http = http_tables.shared_tables() if shared else http_tables.Tables()
     return HttpDialer(
         spec.url,
         headers=dict(spec.headers),

@@ -182,13 +182,18 @@ class ClientRuntime:
 
     async def _opened(self, attempt: int, link: Link) -> None:
         reason: Reason | None = None
+        bound = asyncio.timeout(self.core.ledger.options.init_timeout)
         try:
-            await link.open()
+            async with bound:
+                await link.open()
         except LinkFailed as failed:
             reason = failed.reason
         except FAILURES as error:
-            _logger.exception("%s: opening the transport failed", self._name)
-            reason = Reason("task_down", type(error).__name__)
+            if bound.expired():
+                reason = Reason("timeout", "connect")
+            else:
+                _logger.exception("%s: opening the transport failed", self._name)
+                reason = Reason("task_down", type(error).__name__)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():

@@ -117,6 +117,7 @@ class Subscriptions:
         self._subscriptions: dict[Subscription, None] = {}
         self._own: set[Change] = set()
         self._uris: Counter[str] = Counter()
+        self._granted: set[str] = set()  # the resources a handshake server has said yes to
         self._listener: asyncio.Task[None] | None = None
         self._listened_to: set[Change] = set()
         self._begun = asyncio.Event()  # the server has said something of the latest listen
@@ -140,7 +141,6 @@ class Subscriptions:
         uris = [change.uri for change in subscription.wanted if change.uri is not None]
         if len({*self._uris, *uris}) > MAX_URIS:
             raise ConfigurationError(f"a client subscribes to at most {MAX_URIS} resources")
-        new = [uri for uri in uris if not self._uris[uri]]
         asked: list[str] = []
         self._subscriptions[subscription] = None
         self._uris.update(uris)
@@ -151,16 +151,22 @@ class Subscriptions:
                 if self._refusal is not None:
                     raise self._refusal
             else:
-                for uri in new:
+                # Also what somebody else has asked for and has no answer to yet: it may be a no.
+                for uri in [uri for uri in uris if uri not in self._granted]:
                     asked.append(uri)
-                    await self._requests.send("resources/subscribe", {"uri": uri})
+                    await self._ask_for(uri)
         except BaseException:
             gone = self._forget(subscription)
             if self._requests.is_stateless:
                 self._relisten()
-            elif not self._stopped and (wasted := [uri for uri in asked if uri in gone]):
-                self._requests.spawn(self._unsubscribe(wasted), "unsubscribe")
+            else:
+                self._give_back([uri for uri in asked if uri in gone])
             raise
+
+    async def _ask_for(self, uri: str) -> None:
+        await self._requests.send("resources/subscribe", {"uri": uri})
+        if uri in self._uris:
+            self._granted.add(uri)
 
     async def _has_begun(self) -> None:
         """Wait until the server has said something of the latest listen: another may begin."""
@@ -178,6 +184,11 @@ class Subscriptions:
             self._relisten()
         else:
             await self._unsubscribe(gone)
+
+    def _give_back(self, uris: list[str]) -> None:
+        """Unsubscribe what a subscription that could not be entered has asked for."""
+        if uris and not self._stopped:
+            self._requests.spawn(self._unsubscribe(uris), "unsubscribe")
 
     async def _unsubscribe(self, uris: list[str]) -> None:
         for uri in uris:
@@ -198,6 +209,7 @@ class Subscriptions:
         gone = [uri for uri in uris if self._uris[uri] <= 0]
         for uri in gone:
             del self._uris[uri]
+            self._granted.discard(uri)
         return gone
 
     def watch(self, kind: str) -> None:
@@ -236,6 +248,7 @@ class Subscriptions:
         self._refusal = None
         self._stop_listening()
         self._missed.clear()
+        self._granted.clear()
         for change in self._all():
             self._tell(change)
         if self._requests.is_stateless:
@@ -256,7 +269,7 @@ class Subscriptions:
         """Subscribe to a resource, once there is room for the request."""
         while uri in self._uris:
             try:
-                await self._requests.send("resources/subscribe", {"uri": uri})
+                await self._ask_for(uri)
             except Busy:
                 await asyncio.sleep(_FIRST_RETRY)
             else:
