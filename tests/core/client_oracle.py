@@ -1109,9 +1109,7 @@ class ClientOracle:
     def _greeting_late(self, greeting: Greeting) -> None:
         if self.greeting is greeting:
             self.tally["a greeting takes too long"] += 1
-            timeout = Reason("timeout")
-            asked = greeting.initialize or greeting.initialized
-            self._fail(Reason("initialization_failed", cause=timeout) if asked else timeout)
+            self._fail(Reason("initialization_failed", cause=Reason("timeout")))
 
     def _probe_late(self, greeting: Greeting) -> None:
         if self.greeting is greeting:

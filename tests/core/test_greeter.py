@@ -185,7 +185,7 @@ def test_over_http_silence_decides_nothing() -> None:
     told = Told("http").until_probed()
     assert told.after(59.9) == []
     assert told.after(0.1) == ["close 1"]
-    assert told.core.session.reason == Reason("timeout")
+    assert told.core.session.reason == Reason("initialization_failed", cause=Reason("timeout"))
     assert verdict_of(told) is None
 
 

@@ -189,18 +189,12 @@ class ClientRuntime:
         except LinkFailed as failed:
             reason = failed.reason
         except FAILURES as error:
-            if bound.expired():
-                reason = Reason("timeout", "connect")
-            else:
-                _logger.exception("%s: opening the transport failed", self._name)
-                reason = Reason("task_down", type(error).__name__)
+            reason = Reason("timeout", "connect") if bound.expired() else self._broken(error)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # By something of its own: nobody has given this attempt up.
-            _logger.exception("%s: opening the transport failed", self._name)
-            reason = Reason("task_down", type(error).__name__)
+            reason = self._broken(error)  # by something of its own: nobody gave the attempt up
         finally:
             # Before what follows is told: a `Close` that it causes has nothing to cancel here.
             self._opening.pop(attempt, None)
@@ -208,6 +202,10 @@ class ClientRuntime:
             self.perform(self.core.opened(attempt, self.now()))
         else:
             self.perform(self.core.lost(attempt, reason, self.now()))
+
+    def _broken(self, error: BaseException) -> Reason:
+        _logger.exception("%s: opening the transport failed", self._name)
+        return Reason("task_down", type(error).__name__)
 
     def _send(self, effect: Send) -> None:
         link = self._links.get(effect.attempt)

@@ -199,8 +199,6 @@ class Greeter:
             pass
         elif alarm is Alarm.PROBE:
             self._initialize()
-        elif greeting.initialize is None and greeting.initialized is None:
-            self._session.fail(Reason("timeout"))
         else:
             self._session.fail(Reason("initialization_failed", cause=Reason("timeout")))
 

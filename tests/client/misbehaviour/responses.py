@@ -303,7 +303,7 @@ CONNECTS: Final[list[Connect]] = [
         )
         for number in (301, 302, 307)
     ),
-    at_once("silence for everything", silent(), path=("timeout",)),
+    at_once("silence for everything", silent(), path=greeting_failed("timeout")),
     at_once("a reset for everything", drop("reset"), path=("transport", "reset")),
     at_once("is no HTTP", wire("SSH-2.0-OpenSSH_9.6\r\n"), path=("transport", "no_status")),
     at_once(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from raxol_mcp.transports.http_client.session import Session
     from raxol_mcp.wire.framing import TooLong
     from raxol_mcp.wire.jsonrpc import JSONObject, Message, Outgoing
-    from raxol_mcp.wire.sse import Event
+    from raxol_mcp.wire.sse import Event, Events
 
 __all__ = ["Exchange", "Owner"]
 
@@ -215,7 +215,20 @@ class Exchange:
             return error
         finally:
             answer.close()
-        return broken("closed")
+        return None if self._tail(events, method) else broken("closed")
+
+    def _tail(self, events: Events, method: str) -> bool:
+        """Look for the answer in what a body ended with, short of an empty line.
+
+        WHATWG HTML §9.2.6 makes it no event, because a stream may break off anywhere. A body that
+        has ended did not; servers were seen to leave the line out. Half a message is none.
+        """
+        for event in events.feed(b"\n\n"):
+            data = self._owner.reader.data_of(event)
+            messages = [] if data is None else self._owner.reader.messages(data, self._key)
+            if all(isinstance(message, Response | Failure) for message in messages):
+                return self._hand_over(messages, method)
+        return False
 
     async def _resumed(
         self, again: Resumption, session: Mapping[str, str], method: str
