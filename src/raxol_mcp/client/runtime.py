@@ -204,7 +204,7 @@ class ClientRuntime:
             self.perform(self.core.lost(attempt, reason, self.now()))
 
     def _broken(self, error: BaseException) -> Reason:
-        _logger.exception("%s: opening the transport failed", self._name)
+        _logger.error("%s: opening the transport failed", self._name, exc_info=error)
         return Reason("task_down", type(error).__name__)
 
     def _send(self, effect: Send) -> None:
