@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from textual.app import App
 
 from raxol_mcp.cli.commands import command_line
 from raxol_mcp.cli.serving_app import app_server
@@ -44,6 +45,12 @@ class Counter(App):
 def made():
     return Counter()
 
+def needing(what):
+    return Counter()
+
+async def later():
+    return Counter()
+
 number = 7
 running = Counter()
 """
@@ -67,6 +74,8 @@ def test_an_app_is_named_by_its_class_its_function_or_its_module(
         ("counter:number", "a Textual app was expected, got: 7"),
         ("counter:Label", "a Textual app was expected, got: <class"),
         ("counter:running", "an app can run once"),
+        ("counter:needing", "it is called without arguments, and returns a new app"),
+        ("counter:later", "it is called without arguments, and returns a new app"),
         ("counter:nothing", "counter has no 'nothing'"),
         ("json", "json declares not one Textual app but: none; name one"),
         ("nowhere:App", "there is no module 'nowhere'"),
@@ -78,6 +87,17 @@ def test_what_is_no_app_is_refused_in_a_sentence(
     write_module("counter", APP)
     with pytest.raises(ConfigurationError, match=told):
         app_server(target, **BOUNDS)
+
+
+def test_a_module_that_runs_its_app_when_it_is_imported_is_refused(
+    write_module: WriteModule,
+) -> None:
+    """It would take the terminal, and nothing would ever be served."""
+    run = App.run
+    write_module("unguarded", APP + "\nCounter().run()\n")
+    with pytest.raises(ConfigurationError, match="guard that with if __name__"):
+        app_server("unguarded:Counter", **BOUNDS)
+    assert App.run is run
 
 
 def test_two_apps_in_a_module_have_to_be_told_apart(write_module: WriteModule) -> None:

@@ -281,7 +281,7 @@ def test_what_is_due_together_ends_once() -> None:
     told.wait("w", 5.0)
     assert told.after(1000.0) == [
         "withdraw q",
-        "b: lost timeout",
+        "b: lost initialization_failed timeout",
         "close 1",
     ]
 
@@ -289,7 +289,7 @@ def test_what_is_due_together_ends_once() -> None:
 def test_who_waits_and_is_told_of_the_failure_is_told_once() -> None:
     told = Told("http", init_timeout=10.0).until_probed()
     told.wait("w", 20.0, fail_fast=True)
-    assert told.after(30.0) == ["close 1", "w: connect_failed timeout"]
+    assert told.after(30.0) == ["close 1", "w: connect_failed initialization_failed timeout"]
 
 
 def test_time_that_was_given_in_the_same_tick_counts() -> None:

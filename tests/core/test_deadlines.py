@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raxol_mcp.core.calls import Call, MidwayAsk, Waiting
-from raxol_mcp.core.deadlines import Deadlines
+from raxol_mcp.core.deadlines import Deadlines, Timed
 from tests.core.support import World
 
 
@@ -159,3 +159,8 @@ def test_it_agrees_with_a_plain_table(steps: list[tuple[str, int, float]]) -> No
             assert deadlines.earliest == min(table.values(), default=None)
         assert len(deadlines) == len(table)
         assert not table or (deadlines.earliest or 0.0) <= min(table.values())
+
+
+def test_what_may_wait_waits_for_nothing_at_first() -> None:
+    """Its lane is the table's matter."""
+    assert Timed().lane is None

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
+from textual.pilot import Pilot
 from textual.widgets import Button, Label
 
 from raxol_mcp.errors import ToolError
@@ -487,3 +488,63 @@ def test_a_session_ends_with_its_app_and_not_with_what_the_app_left_behind() -> 
         assert [*gone, watched.app.gone] == [True, False, True]
 
     asyncio.run(scene())
+
+
+def test_what_breaks_in_drawing_breaks_the_app_and_not_the_call(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever draws first, the app by itself or who waits for it: it is the app that is broken."""
+
+    async def pause(self: Pilot[object], delay: float | None = None) -> None:
+        raise RuntimeError("12345")  # what drawing a widget of the app's may raise
+
+    with AppView(Scenes) as app:
+        monkeypatch.setattr(Pilot, "pause", pause)
+        with pytest.raises(AssertionError, match="the app has ended, and its session with it"):
+            app.click("hide")
+        with pytest.raises(AssertionError, match="session s1 has ended: its app crashed"):
+            app.screen()
+    assert "12345" in caplog.text
+
+
+def test_half_a_surrogate_pair_on_the_screen_hides_nothing_else() -> None:
+    """An app may show what no message carries."""
+
+    class Odd(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Label("before \ud800 after", id="text")
+            yield Button("Go \ud800", id="go")
+
+    with AppView(Odd) as app:
+        app.assert_screen_contains("before ? after").click("go")
+        assert app.said == "clicked 'Go ?'"
+        app.assert_widget("text", content="before ? after")
+        assert "Go" in app.svg()
+
+
+def test_an_app_does_not_close_the_streams_of_the_process() -> None:
+    class Closing(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Button("Close", id="close")
+
+        def on_button_pressed(self) -> None:
+            sys.stdout.close()
+            sys.stderr.close()
+
+    before = sys.stdout
+    with AppView(Closing) as app:
+        app.click("close")
+    assert sys.stdout is before
+    assert not before.closed
+
+
+def test_a_screen_that_is_disabled_has_no_tools_of_widgets() -> None:
+    class Off(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Button("Go", id="go")
+
+        def on_mount(self) -> None:
+            self.screen.disabled = True
+
+    with AppView(Off) as app:
+        app.refute_tool("go.click").assert_widget("go", disabled=True)

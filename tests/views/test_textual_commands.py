@@ -14,7 +14,7 @@ from raxol_mcp.testing.views import AppView
 from raxol_mcp.transports.memory import MemoryTransport
 from raxol_mcp.views.textual import textual_server
 from raxol_mcp.views.textual_keys import key_events
-from tests.views.textual_apps import Scenes, Texts
+from tests.views.textual_apps import Guarded, Parts, Scenes, Sensitive, Shifty, Texts
 
 
 def test_a_binding_is_a_tool_that_runs_it() -> None:
@@ -108,8 +108,10 @@ def test_what_is_no_key_is_refused(written: str) -> None:
 # -- what a person is asked about -----------------------------------------------------------------
 
 
-async def _session(can_be_asked: bool) -> tuple[Any, MemoryTransport]:
-    server = textual_server(Scenes, authorizer=allow_all())
+async def _session(
+    can_be_asked: bool, make_app: type[App[None]] = Scenes
+) -> tuple[Any, MemoryTransport]:
+    server = textual_server(make_app, authorizer=allow_all())
     await server.start()
     client = MemoryTransport(server)
     client.open()
@@ -209,6 +211,109 @@ def test_the_palette_on_the_screen_does_not_go_around_the_question() -> None:
         assert "authorization_required" in await _text(client, typing, text="quit")
         await _text(client, "send_keys", keys=["escape"])
         assert "calm" in await _text(client, "screenshot")
+        client.close()
+        await server.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_key_that_another_binding_leaves_to_the_app_is_refused() -> None:
+    """Nothing can be scrolled, so `down` falls through to the binding of the app."""
+    with AppView(Guarded) as app:
+        with pytest.raises(AssertionError, match="a person is asked about what 'down' does"):
+            app.press("down")
+        app.assert_widget("mood", content="calm")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("name.submit", {}),
+        ("name.type_into", {"text": "Ann", "submit": True}),
+        ("colour.select", {"option": "Blue"}),
+    ],
+)
+def test_what_a_tool_presses_does_not_go_around_the_question(
+    tool: str, arguments: dict[str, object]
+) -> None:
+    """`enter` is the app's before it is the widget's."""
+    with AppView(Guarded) as app:
+        with pytest.raises(AssertionError, match="a person is asked about what 'enter' does"):
+            app.call(tool, **arguments)
+        app.assert_widget("mood", content="calm")
+
+
+def test_a_key_that_is_the_widget_s_own_is_pressed_for_its_tool() -> None:
+    """The app has a binding for it that a person is asked about, and never gets it."""
+    with AppView(Guarded) as app:
+        app.toggle("shop", "Milk").assert_widget("shop", value=["Milk"])
+        app.assert_widget("mood", content="calm")
+
+
+@pytest.mark.parametrize(
+    ("tool", "chosen"),
+    [
+        ("list.select", "option"),
+        ("radio.select", "option"),
+        ("tabs.select_tab", "tab"),
+        ("panes.select_tab", "tab"),
+    ],
+)
+def test_a_part_that_is_marked_is_not_chosen_by_the_whole(tool: str, chosen: str) -> None:
+    async def scene() -> None:
+        server, client = await _session(can_be_asked=False, make_app=Parts)
+        said = await _text(client, f"s1.{tool}", **{chosen: "Drop"})
+        assert "authorization_required" in said
+        client.close()
+        await server.stop()
+
+    asyncio.run(scene())
+
+
+def test_keys_do_not_choose_a_part_that_is_marked() -> None:
+    with AppView(Parts) as app:
+        assert app.widget("list")["focused"] is True
+        with pytest.raises(AssertionError, match="a person is asked about what 'enter' does"):
+            app.press("enter")
+
+
+def test_where_nothing_has_the_focus_keys_go_to_a_screen_that_may_be_sensitive() -> None:
+    with AppView(Sensitive) as app:
+        for key in ("x", "ctrl+p"):
+            with pytest.raises(AssertionError, match="a person is asked about"):
+                app.press(key)
+        app.assert_widget("mood", content="calm")
+
+
+def test_the_palette_is_as_sensitive_as_the_screen_below_it() -> None:
+    class Below(App[None]):
+        def on_mount(self) -> None:
+            self.screen.mcp_sensitive = True  # type: ignore[attr-defined]  # what an app says with it
+            self.action_command_palette()
+
+    with AppView(Below) as app, pytest.raises(AssertionError, match="a person is asked about"):
+        app.press("q")
+
+
+def test_what_has_become_sensitive_while_a_call_waited_is_not_done() -> None:
+    """Three calls at once: the first takes a while, and makes the others what a person is asked."""
+
+    async def scene() -> None:
+        server, client = await _session(can_be_asked=True, make_app=Shifty)
+        said = await asyncio.gather(
+            *(_text(client, f"s1.{tool}") for tool in ("change.click", "other.click", "keys.do"))
+        )
+        assert said == [
+            "clicked 'Change'",
+            "other has changed and is sensitive. List the tools again.",
+            "keys has changed and is sensitive. List the tools again.",
+        ]
+        assert "calm" in await _text(client, "screenshot")
+        # What is harmless may have another label by now.
+        said = await asyncio.gather(
+            *(_text(client, f"s1.{tool}") for tool in ("change.click", "fine.click"))
+        )
+        assert said[1] == "clicked 'Fine!'"
         client.close()
         await server.stop()
 

@@ -6,6 +6,8 @@ import pytest
 from rich.panel import Panel
 from textual import work
 from textual.app import App, ComposeResult
+from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Button, DataTable, Input, Label, OptionList, Static, Tab, Tabs
 
 from raxol_mcp.testing.views import AppView
@@ -122,3 +124,49 @@ def test_texts_are_read_whatever_they_are_made_of() -> None:
 def test_what_is_maximized_is_alone_on_the_screen() -> None:
     with AppView(Odd) as app:
         app.click("big").refute_widget("small").assert_tool("big.click")
+
+
+class Trap(ModalScreen[None]):
+    """A dialog whose button lies where that of the screen below it does."""
+
+    def compose(self) -> ComposeResult:
+        yield Button("Erase", id="erase")
+
+    def on_button_pressed(self) -> None:
+        self.app.title = "erased"
+
+
+class Vanishing(App[None]):
+    """Takes an input away as soon as it has been typed into."""
+
+    CSS = "Button { dock: top; }"
+    TITLE = "calm"
+
+    def compose(self) -> ComposeResult:
+        yield Button("Fine", id="fine")
+        yield Input(id="short")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.input.remove()
+
+
+def test_a_widget_that_goes_while_it_is_acted_upon_is_said_to_be_gone() -> None:
+    with AppView(Vanishing) as app:
+        with pytest.raises(AssertionError, match="it is not on the screen any more"):
+            app.type_into("short", "x", submit=True)
+        app.refute_widget("short").assert_tool("fine.click")
+
+
+def test_a_click_is_not_for_what_has_come_in_front_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def interrupted(hands: textual_hands.Hands, widget: Widget) -> None:
+        await hands.app.push_screen(Trap())
+        await hands.quiet()
+
+    monkeypatch.setattr(textual_hands.Hands, "_awake", interrupted)
+    with AppView(Vanishing) as app:
+        with pytest.raises(AssertionError, match="it is not on the screen any more"):
+            app.click("fine")
+        app.until_screen_contains("Erase")
+        assert app.structure()[0]["label"] == "calm"

@@ -65,6 +65,17 @@ def test_a_password_that_the_app_shows_is_still_not_read_back(app: AppView) -> N
     app.assert_widget("secret", lambda widget: "value" not in widget)
 
 
+@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+x"])
+def test_a_password_is_not_copied_to_be_pasted_where_it_is_seen(app: AppView, key: str) -> None:
+    app.type_into("secret", "hunter2!")
+    app.type_into("name", "Ann").press("shift+home", key).press("end", "ctrl+v")
+    app.assert_widget("name", value="AnnAnn" if key == "ctrl+c" else "Ann")  # others are copied
+    app.type_into("secret", "?")  # it has the focus
+    with pytest.raises(AssertionError, match="a password is not copied"):
+        app.press("shift+home", key)
+    app.clear("name").press("ctrl+v").assert_widget("name", value="Ann")
+
+
 def test_a_text_area_takes_lines(app: AppView) -> None:
     app.type_into("notes", "line two\n  line three")
     assert app.call("notes.get_value") == "line one\nline two\n  line three"

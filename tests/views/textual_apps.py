@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from textual import work
 from textual.app import App, ComposeResult
+from textual.binding import Binding
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import (
@@ -28,11 +29,14 @@ from textual.widgets import (
     SelectionList,
     Static,
     Switch,
+    Tab,
     TabbedContent,
     TabPane,
+    Tabs,
     TextArea,
     Tree,
 )
+from textual.widgets._tabbed_content import ContentTab
 from textual.widgets.option_list import Option
 
 
@@ -249,3 +253,83 @@ class Blocking(App[None]):
 
     def on_button_pressed(self) -> None:
         time.sleep(0.5)
+
+
+class Guarded(App[None]):
+    """Bindings that a person is asked about, on keys that its widgets are operated with."""
+
+    BINDINGS = [  # noqa: RUF012  # as Textual's users write it
+        Binding("enter", "erase", "Erase", priority=True),
+        ("down", "erase", "Erase"),
+        ("space", "erase", "Erase"),
+    ]
+    mcp_sensitive = frozenset({"erase"})
+
+    def compose(self) -> ComposeResult:
+        yield VerticalScroll(Label("nothing to scroll"), id="scroll")
+        yield Label("calm", id="mood")
+        yield Input(id="name")
+        yield OptionList("Red", "Blue", id="colour")
+        yield SelectionList[int](("Milk", 1), id="shop")
+
+    def action_erase(self) -> None:
+        self.query_one("#mood", Label).update("erased")
+
+
+class Sensitive(App[None]):
+    """A person is asked about everything; nothing in it can have the focus."""
+
+    mcp_sensitive = True
+
+    def compose(self) -> ComposeResult:
+        yield Label("calm", id="mood")
+
+    def key_x(self) -> None:
+        self.query_one("#mood", Label).update("erased")
+
+
+class Parts(App[None]):
+    """One of several is what a person is asked about."""
+
+    def compose(self) -> ComposeResult:
+        yield Label("calm", id="mood")
+        with ListView(id="list"):
+            yield ListItem(Label("Keep"))
+            yield ListItem(Label("Drop"), classes="marked")
+        with RadioSet(id="radio"):
+            yield RadioButton("Keep")
+            yield RadioButton("Drop", classes="marked")
+        yield Tabs(Tab("Keep"), Tab("Drop", classes="marked"), id="tabs")
+        with TabbedContent(id="panes"):
+            yield TabPane("Keep", Label("kept"))
+            yield TabPane("Drop", Label("dropped"))
+
+    def on_mount(self) -> None:
+        for widget in (*self.query(".marked"), self.query(ContentTab).last()):
+            widget.mcp_sensitive = True  # what an app says with it
+
+
+class Shifty(App[None]):
+    """Takes its time, and then what was harmless is not."""
+
+    BINDINGS = [("d", "soft", "Do")]  # noqa: RUF012  # as Textual's users write it
+
+    def compose(self) -> ComposeResult:
+        yield Button("Change", id="change")
+        yield Button("Safe", id="other")
+        yield Button("Fine", id="fine")
+        yield Label("calm", id="mood")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id != "change":
+            self.query_one("#mood", Label).update(f"pressed {event.button.id}")
+            return
+        time.sleep(0.2)
+        other = self.query_one("#other", Button)
+        other.label = "Erase"
+        other.mcp_sensitive = True  # type: ignore[attr-defined]  # what an app says with it
+        self.query_one("#fine", Button).label = "Fine!"
+        self.mcp_sensitive = {"soft"}
+
+    def action_soft(self) -> None:
+        self.query_one("#mood", Label).update("soft")

@@ -132,7 +132,7 @@ def app_server(
     `lens` is a mode and how many tools it shows at most.
     """
     try:
-        from raxol_mcp.views.textual import app_class_of, textual_server
+        from raxol_mcp.views.textual import app_class_of, no_app_runs, textual_server
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
@@ -142,7 +142,8 @@ def app_server(
     from raxol_mcp.cli.loading import load_named
     from raxol_mcp.views.focus import FocusLens
 
-    module, found = load_named(target)
+    with no_app_runs():
+        module, found = load_named(target)
     make_app = app_class_of(module) if found is module else cast("MakeApp[object]", found)
     return textual_server(
         make_app,  # and judged there, whatever it is

@@ -5,10 +5,11 @@ Needs the extra: `pip install "raxol-mcp[textual]"`. Textual is loaded when this
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, TypeVar
 
 from textual.app import App
 
@@ -33,7 +34,14 @@ if TYPE_CHECKING:
     from raxol_mcp.views.running import Launch
     from raxol_mcp.views.synchronizer import Question
 
-__all__ = ["INSTRUCTIONS", "MakeApp", "app_class_of", "launch_of", "textual_server"]
+__all__ = [
+    "INSTRUCTIONS",
+    "MakeApp",
+    "app_class_of",
+    "launch_of",
+    "no_app_runs",
+    "textual_server",
+]
 
 R = TypeVar("R")
 MakeApp: TypeAlias = Callable[[], App[R]]
@@ -104,7 +112,25 @@ def launch_of(make_app: MakeApp[R]) -> Launch:
     given: object = make_app  # whatever a command line named
     if not callable(given) or (isinstance(given, type) and not issubclass(given, App)):
         raise ConfigurationError(f"a Textual app was expected, got: {make_app!r}")
+    if not _works_without_arguments(make_app):
+        raise ConfigurationError(
+            f"it is called without arguments, and returns a new app: {make_app!r} does not"
+        )
     return partial(TextualApp, make_app)
+
+
+def _works_without_arguments(make_app: Callable[[], object]) -> bool:
+    if inspect.iscoroutinefunction(make_app):
+        return False
+    try:
+        signature = inspect.signature(make_app)
+    except ValueError:  # of what is not written in Python: calling it will tell
+        return True
+    try:
+        signature.bind()
+    except TypeError:
+        return False
+    return True
 
 
 def app_class_of(module: ModuleType) -> Callable[[], App[object]]:
@@ -120,3 +146,20 @@ def app_class_of(module: ModuleType) -> Callable[[], App[object]]:
         names = ", ".join(f"{name}:{value.__name__}" for value in found) or "none"
         raise ConfigurationError(f"{name} declares not one Textual app but: {names}; name one")
     return found[0]
+
+
+@contextmanager
+def no_app_runs() -> Iterator[None]:
+    """While a module is imported: one that runs its app then would take the terminal, for ever."""
+
+    def refused(self: App[object], *args: object, **options: object) -> NoReturn:
+        raise ConfigurationError(
+            'it runs its app when it is imported; guard that with if __name__ == "__main__"'
+        )
+
+    run = App.run
+    App.run = refused  # type: ignore[assignment, method-assign]  # what is called here must not run
+    try:
+        yield
+    finally:
+        App.run = run  # type: ignore[method-assign]  # as it was

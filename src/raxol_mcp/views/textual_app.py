@@ -21,11 +21,9 @@ from textual.app import App
 
 from raxol_mcp.errors import ToolError
 from raxol_mcp.views.running import AppEnded, Picture, Seen
-from raxol_mcp.views.textual_commands import command_actions, key_actions
-from raxol_mcp.views.textual_inside import ENDED, Hook, Inside
+from raxol_mcp.views.textual_inside import ACTIONS, ENDED, Hook, Inside
 from raxol_mcp.views.textual_prints import PRINTS
 from raxol_mcp.views.textual_screenshot import as_png, as_svg, as_text
-from raxol_mcp.views.textual_snapshot import KINDS
 from raxol_mcp.views.tree import Node
 from raxol_mcp.views.walker import Action
 
@@ -74,11 +72,7 @@ class TextualApp:
         self._begun = self._stopping = False
         self._ready: asyncio.Future[None] | None = None
         self._inside: Inside | None = None
-        self.providers = {
-            **{type: _Provider(self, kind.actions) for type, kind in KINDS.items()},
-            "Keys": _Provider(self, key_actions),
-            "Commands": _Provider(self, command_actions),
-        }
+        self.providers = {type: _Provider(self, actions) for type, actions in ACTIONS.items()}
 
     # -- life, on the loop of who uses it -------------------------------------------------------
 
@@ -121,9 +115,7 @@ class TextualApp:
 
     async def act(self, node: Node, action: str, arguments: Mapping[str, object]) -> object:
         """Do something with what a node is of; see `Provider.act`."""
-        assert node.id is not None, "nodes without an id have no actions"
-        id, type = node.id, node.type
-        return await self._ask(lambda inside: inside.act(id, type, action, arguments))
+        return await self._ask(lambda inside: inside.act(node, action, arguments))
 
     async def press(self, keys: Sequence[str]) -> str:
         """Press keys. Raises ToolError."""
@@ -141,7 +133,7 @@ class TextualApp:
         loop, inside = self._loop, self._inside
         if loop is None or inside is None or self._gone.is_set():
             raise AppEnded(ENDED)
-        asked: Future[T] = asyncio.run_coroutine_threadsafe(inside.alone(work(inside)), loop)
+        asked: Future[T] = asyncio.run_coroutine_threadsafe(inside.alone(work), loop)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT):
                 return await asyncio.wrap_future(asked)

@@ -20,6 +20,7 @@ from textual.screen import Screen
 from raxol_mcp.errors import ToolError
 from raxol_mcp.views.textual_kinds import plain, schema
 from raxol_mcp.views.textual_marks import is_sensitive_binding, sensitive_actions
+from raxol_mcp.views.textual_texts import copies_secret
 from raxol_mcp.views.walker import Action
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def bindings(app: App[object]) -> dict[str, ActiveBinding]:
         if not active.enabled or not (binding.show or own) or binding in _EVERYWHERE:
             continue
         if binding.action.endswith(_PALETTE):  # the node `commands` is for that
+            continue
+        if copies_secret(app, binding):
             continue
         name = _word(binding.description) or _word(binding.action)
         same = found.get(name)

@@ -19,7 +19,16 @@ from textual.widgets import (
 from textual.widgets._collapsible import CollapsibleTitle
 
 from raxol_mcp.errors import ToolError
-from raxol_mcp.views.textual_kinds import Kind, choice, chosen, labels_of, named, plain, schema
+from raxol_mcp.views.textual_kinds import (
+    Kind,
+    choice,
+    chosen,
+    labels_of,
+    named,
+    options_of,
+    plain,
+    schema,
+)
 from raxol_mcp.views.walker import Action
 
 if TYPE_CHECKING:
@@ -100,14 +109,14 @@ class _Switch(_Toggle):
 class _RadioSet(Kind[RadioSet]):
     name, widget, role = "RadioSet", RadioSet, "radiogroup"
 
-    def _buttons(self, widget: RadioSet) -> list[RadioButton]:
+    def parts(self, widget: RadioSet) -> list[RadioButton]:
         return [button for button in widget.query(RadioButton) if button.display]
 
     def _labels(self, widget: RadioSet) -> list[str]:
-        return labels_of([button.label for button in self._buttons(widget)])
+        return labels_of([button.label for button in self.parts(widget)])
 
     def facts(self, widget: RadioSet) -> dict[str, object]:
-        labels, buttons = self._labels(widget), self._buttons(widget)
+        labels, buttons = self._labels(widget), self.parts(widget)
         pressed = widget.pressed_button
         return {
             "value": labels[buttons.index(pressed)] if pressed in buttons else None,
@@ -127,7 +136,7 @@ class _RadioSet(Kind[RadioSet]):
     ) -> object:
         if action == "get_selected":
             return self.facts(widget)["value"]
-        button = self._buttons(widget)[chosen(self._labels(widget), arguments["option"])]
+        button = self.parts(widget)[chosen(self._labels(widget), arguments["option"])]
         if button.is_disabled:
             raise ToolError("it is disabled")
         if not button.value:
@@ -162,11 +171,11 @@ class _Collapsible(Kind[Collapsible]):
 class _Tabs(Kind[Tabs]):
     name, widget, role = "Tabs", Tabs, "tablist"
 
-    def _tabs(self, widget: Tabs) -> list[Tab]:
+    def parts(self, widget: Tabs) -> list[Tab]:
         return [tab for tab in widget.query(Tab) if tab.display]
 
     def facts(self, widget: Tabs) -> dict[str, object]:
-        tabs = self._tabs(widget)
+        tabs = self.parts(widget)
         labels = labels_of([tab.label for tab in tabs])
         active = widget.active_tab
         return {
@@ -178,7 +187,7 @@ class _Tabs(Kind[Tabs]):
         }
 
     def actions(self, node: Node) -> Sequence[Action]:
-        options = _options(node)
+        options = options_of(node)
         return [
             Action(
                 name="select_tab",
@@ -191,7 +200,7 @@ class _Tabs(Kind[Tabs]):
     async def act(
         self, hands: Hands, widget: Tabs, action: str, arguments: Mapping[str, object]
     ) -> object:
-        tabs = self._tabs(widget)
+        tabs = self.parts(widget)
         labels = labels_of([tab.label for tab in tabs])
         if action == "get_tabs":
             return {"tabs": labels, "active": self.facts(widget)["value"]}
@@ -209,6 +218,9 @@ class _TabbedContent(Kind[TabbedContent]):
     atomic = False
     _bar: Final = _Tabs()
 
+    def parts(self, widget: TabbedContent) -> list[Tab]:
+        return self._bar.parts(widget.query_one(Tabs))
+
     def facts(self, widget: TabbedContent) -> dict[str, object]:
         return self._bar.facts(widget.query_one(Tabs))
 
@@ -221,17 +233,12 @@ class _TabbedContent(Kind[TabbedContent]):
         return await self._bar.act(hands, widget.query_one(Tabs), action, arguments)
 
 
-def _options(node: Node) -> list[str]:
-    options = node.attributes.get("options")
-    return [str(option) for option in options] if isinstance(options, list) else []
-
-
 def _select(node: Node, what: str) -> list[Action]:
     return [
         Action(
             name="select",
             description=f"Select one of {named(node, what)}.",
-            input_schema=schema({"option": choice(_options(node), "The label of the option.")}),
+            input_schema=schema({"option": choice(options_of(node), "The label of the option.")}),
         ),
         Action(
             name="get_selected",

@@ -12,11 +12,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from textual import events
+from textual.app import ScreenStackError
 from textual.errors import NoWidget
 from textual.geometry import Offset
 
 from raxol_mcp.errors import ToolError
 from raxol_mcp.views.textual_keys import key_events
+from raxol_mcp.views.textual_marks import is_guarded_key
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -65,14 +67,14 @@ class Hands:
         if target is not None:
             self._mouse(target)
         elif widget.focusable:
-            await self.focus(widget)
-            self.post(key_events(["enter"]))
+            await self.press(widget, "enter")
         else:
             raise ToolError("something else on the screen covers it")
 
     async def focus(self, widget: Widget) -> None:
         """Move the focus to a widget. Raises ToolError when it does not take it."""
         app = self.app
+        self._check_there(widget)
         if app.focused is not widget:
             if not widget.focusable:
                 raise ToolError("it cannot have the focus now")
@@ -82,9 +84,16 @@ class Hands:
             raise ToolError("the focus went elsewhere")
 
     async def press(self, widget: Widget, *keys: str) -> None:
-        """Press keys while a widget has the focus, which it is given."""
+        """Press keys while a widget has the focus, which it is given.
+
+        Raises ToolError for a key that does not reach it, but does what a person is asked about.
+        """
         await self.focus(widget)
-        self.post(key_events(keys))
+        events = key_events(keys)
+        for event in events:
+            if is_guarded_key(self.app, event.key, own=widget):
+                raise ToolError(f"a person is asked about what {event.key!r} does here")
+        self.post(events)
 
     async def paste(self, widget: Widget, text: str) -> None:
         """Paste a text where a widget's cursor is, as a terminal does: no key is a command."""
@@ -105,7 +114,7 @@ class Hands:
         quiet = 0
         for _ in range(_MAX_ROUNDS):
             before = self._messages
-            await self._pilot.pause(0)
+            await self._drawn()
             quiet = quiet + 1 if self._messages == before else 0
             if quiet == _QUIET_ROUNDS:
                 return
@@ -129,16 +138,33 @@ class Hands:
 
     # -- inside ---------------------------------------------------------------------------------
 
+    async def _drawn(self) -> None:
+        """Let the app go on until it has nothing left to do, and draw."""
+        try:
+            await self._pilot.pause(0)
+        except ScreenStackError:
+            raise  # it has no screen now: it is ending
+        except Exception as error:  # drawing is the app's code: broken here as by its own timer
+            self.app._handle_exception(error)
+            raise
+
     async def _awake(self, widget: Widget) -> None:
         for _ in range(_LOOKS):
             if not widget.has_class("-active"):
                 return
             await asyncio.sleep(_LOOK_EVERY)
 
+    def _check_there(self, widget: Widget) -> None:
+        """The app goes on between the steps of an action, and may take the widget away."""
+        if not widget.is_attached or widget.screen is not self.app.screen:
+            raise ToolError("it is not on the screen any more")
+
     async def _point(self, widget: Widget) -> Offset | None:
         """Find a point at which a click reaches the widget or what is inside it."""
+        self._check_there(widget)
         widget.scroll_visible(animate=False, immediate=True)
         await self.quiet()
+        self._check_there(widget)  # or the click would be another's
         screen = widget.screen
         region = widget.region.intersection(screen.region)
         if not region.area:

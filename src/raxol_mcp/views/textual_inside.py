@@ -13,24 +13,27 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from raxol_mcp.errors import ToolError
 from raxol_mcp.views.running import AppEnded, Seen
-from raxol_mcp.views.textual_commands import run_command, run_key
+from raxol_mcp.views.textual_commands import (
+    command_actions,
+    key_actions,
+    run_command,
+    run_key,
+)
 from raxol_mcp.views.textual_hands import Hands
 from raxol_mcp.views.textual_keys import key_events
-from raxol_mcp.views.textual_marks import (
-    is_excluded,
-    is_sensitive,
-    is_sensitive_binding,
-    sensitive_actions,
-)
-from raxol_mcp.views.textual_snapshot import Snapshot, kind_of, take
+from raxol_mcp.views.textual_marks import is_guarded_key
+from raxol_mcp.views.textual_snapshot import KINDS, Snapshot, is_operating_sensitive, kind_of, take
+from raxol_mcp.views.textual_texts import copies_secret
+from raxol_mcp.views.tree import Node, find
+from raxol_mcp.views.walker import Action
+from raxol_mcp.views.walker import is_sensitive as is_sensitive_action
 
 if TYPE_CHECKING:
     from textual.app import App
     from textual.message import Message
     from textual.pilot import Pilot
-    from textual.widget import Widget
 
-__all__ = ["ENDED", "Hook", "Inside"]
+__all__ = ["ACTIONS", "ENDED", "Hook", "Inside"]
 
 _logger = logging.getLogger("raxol_mcp.views")
 
@@ -39,6 +42,12 @@ T = TypeVar("T")
 # Tools follow what was drawn at most this long after it, in seconds; an app that draws all the time
 # is looked at once in such a time.
 DEBOUNCE: Final = 0.05
+# What nodes offer, by type.
+ACTIONS: Final[Mapping[str, Callable[[Node], Sequence[Action]]]] = {
+    **{type: kind.actions for type, kind in KINDS.items()},
+    "Keys": key_actions,
+    "Commands": command_actions,
+}
 ENDED: Final = "the app has ended, and its session with it"
 # Keys that only move: they do nothing to a widget that a person is asked about.
 _HARMLESS: Final = {"tab", "shift+tab", "escape"}
@@ -77,7 +86,7 @@ class Inside:
     @property
     def over(self) -> bool:
         """Whether the app has ended, or is about to."""
-        return not self._app.is_running
+        return not self._app.is_running or self._app._exception is not None
 
     def heard(self, message: Message) -> None:
         """A message was dispatched: look at the app soon, and once for all that come till then."""
@@ -118,36 +127,39 @@ class Inside:
         """End the app's main task, whatever it waits for."""
         self._main.cancel()
 
-    async def alone(self, work: Coroutine[object, object, T]) -> T:
+    async def alone(self, work: Callable[[Inside], Coroutine[object, object, T]]) -> T:
         """Do one thing at a time. Raises AppEnded when that broke the app, or came too late."""
         try:
             async with self._turn:
                 with self._app._context():
-                    return await work
+                    return await work(self)
         except ToolError:
             raise
         except Exception as error:
-            if self._app.is_running:
-                raise
-            raise AppEnded(ENDED) from error
-        finally:
-            work.close()  # where it was never begun
+            if self.over:
+                raise AppEnded(ENDED) from error
+            raise
 
-    async def act(self, id: str, type: str, action: str, arguments: Mapping[str, object]) -> object:
-        """Do something with a widget, if it is there now and may be used now."""
+    async def act(self, node: Node, action: str, arguments: Mapping[str, object]) -> object:
+        """Do something with what `node` was of, if it is there now and may be used now."""
         known = self.hands.workers()
         snapshot = self.look()
-        if type == "Keys":
+        id = _checked(snapshot, node, action)
+        if node.type == "Keys":
             said: object = await run_key(self.hands, action)
-        elif type == "Commands":
+        elif node.type == "Commands":
             said = await run_command(self.hands, action, arguments)
             if action == "search":
                 return said
         else:
-            widget = _usable(snapshot, id, type)
+            widget = snapshot.widgets[id]
             kind = kind_of(widget)
             assert kind is not None, "as the type says"
-            said = await kind.act(self.hands, widget, action, arguments)
+            try:
+                said = await kind.act(self.hands, widget, action, arguments)
+            except ToolError:
+                self.look()  # a part of it may have been done
+                raise
             if action.startswith(("get_", "read")):
                 return said
         return await self._after(said, known)
@@ -182,22 +194,37 @@ class Inside:
     def _check_harmless(self, key: str) -> None:
         """Refuse keys that would do, unasked, what a person is to be asked about."""
         app = self._app
-        focused = app.focused
-        active = app.screen.active_bindings.get(key)
-        marked = active is not None and is_sensitive_binding(active, sensitive_actions(app))
-        on_marked = focused is not None and is_sensitive(focused) and key not in _HARMLESS
-        if marked or on_marked:
+        on_marked = is_operating_sensitive(app.focused or app.screen) and key not in _HARMLESS
+        if on_marked or is_guarded_key(app, key):
             raise ToolError(f"a person is asked about what {key!r} does here: call its tool")
+        active = app.screen.active_bindings.get(key)
+        if active is not None and copies_secret(app, active.binding):
+            raise ToolError("a password is not copied")
 
 
-def _usable(snapshot: Snapshot, id: str, type: str) -> Widget:
-    widget = snapshot.widgets.get(id)
-    kind = None if widget is None else kind_of(widget)
-    if widget is None or kind is None or kind.name != type or is_excluded(widget):
+def _checked(snapshot: Snapshot, before: Node, name: str) -> str:
+    """Look again at what a call was let through for: the app has gone on since. Return its id."""
+    id = before.id
+    assert id is not None, "nodes without an id have no actions"
+    visit = find(snapshot.root, id)
+    if visit is None or visit.node.type != before.type or visit.node.excluded:
         raise ToolError(f"{id} is not on the screen any more")
-    if widget.is_disabled or widget.loading:
+    if not visit.enabled:
         raise ToolError(f"{id} is disabled now")
-    return widget
+    was, now = _offered(before, name), _offered(visit.node, name)
+    if now is None:
+        raise ToolError(f"{id} does not offer {name!r} any more")
+    if was != now and (now[1] or (was is not None and was[1])):
+        raise ToolError(f"{id} has changed and is sensitive. List the tools again.")
+    return id
+
+
+def _offered(node: Node, name: str) -> tuple[Action, bool] | None:
+    """Find an action of a node, and whether a person is asked before it."""
+    for action in ACTIONS[node.type](node):
+        if action.name == name:
+            return action, is_sensitive_action(node, action)
+    return None
 
 
 def _model(app: App[object]) -> Mapping[str, object]:

@@ -16,9 +16,7 @@ from textual.keys import (
 
 from raxol_mcp.errors import ToolError
 
-__all__ = ["MAX_KEYS", "key_events"]
-
-MAX_KEYS: Final = 1_000  # ours, of one call
+__all__ = ["key_events"]
 
 _NAMED: Final = {key.value for key in Keys} | set(KEY_ALIASES) | {"enter", "space"}
 _MODIFIERS: Final = {"ctrl", "shift", "alt", "meta", "super", "hyper"}

@@ -33,8 +33,10 @@ __all__ = [
     "labels_of",
     "lines_of",
     "named",
+    "options_of",
     "plain",
     "schema",
+    "sendable",
     "window",
 ]
 
@@ -63,6 +65,10 @@ class Kind(Generic[W]):
     def facts(self, widget: W) -> dict[str, object]:
         """What is to be known of it. Never anything that it does not show to a person."""
         return {}
+
+    def parts(self, widget: W) -> Sequence[Widget]:
+        """The widgets in it that its own actions act upon."""
+        return ()
 
     def actions(self, node: Node) -> Sequence[Action]:
         """What may be done with it."""
@@ -112,6 +118,12 @@ def named(node: Node, what: str) -> str:
     return f'the {what} "{label}"' if label else f"the {what} {node.id}"
 
 
+def options_of(node: Node) -> list[str]:
+    """Read what may be chosen in a node, from its facts."""
+    options = node.attributes.get("options")
+    return [str(option) for option in options] if isinstance(options, list) else []
+
+
 # -- arguments ----------------------------------------------------------------------------------
 
 
@@ -155,7 +167,13 @@ def plain(value: object, *, most: int = MAX_TEXT) -> str:
         with console.capture() as capture:
             console.print(value)
         text = "\n".join(line.rstrip() for line in capture.get().splitlines())
+    text = sendable(text)
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def sendable(text: str) -> str:
+    """Put a mark for what no terminal shows and no message carries: halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def labels_of(values: Sequence[object]) -> list[str]:

@@ -15,6 +15,7 @@ from raxol_mcp.views.textual_kinds import (
     chosen,
     labels_of,
     named,
+    options_of,
     plain,
     schema,
 )
@@ -135,7 +136,7 @@ class _SelectionList(Kind[SelectionList[object]]):
         return {"value": self._selected(widget), **_options(self._labels(widget))}
 
     def actions(self, node: Node) -> Sequence[Action]:
-        options = choice(_named_options(node), "The label of the option.")
+        options = choice(options_of(node), "The label of the option.")
         what = named(node, "list")
         return [
             Action(
@@ -177,14 +178,14 @@ class _ListView(Kind[ListView]):
     def label(self, widget: ListView) -> str:
         return plain(widget.border_title)
 
-    def _items(self, widget: ListView) -> list[ListItem]:
+    def parts(self, widget: ListView) -> list[ListItem]:
         return [child for child in widget.children if isinstance(child, ListItem)]
 
     def _labels(self, widget: ListView) -> list[str]:
-        return labels_of([_item_text(item) for item in self._items(widget)])
+        return labels_of([_item_text(item) for item in self.parts(widget)])
 
     def facts(self, widget: ListView) -> dict[str, object]:
-        labels, items = self._labels(widget), self._items(widget)
+        labels, items = self._labels(widget), self.parts(widget)
         highlighted = widget.highlighted_child
         facts = _options(labels)
         del facts["content"]  # its children have it
@@ -199,7 +200,7 @@ class _ListView(Kind[ListView]):
     async def act(
         self, hands: Hands, widget: ListView, action: str, arguments: Mapping[str, object]
     ) -> object:
-        labels, items = self._labels(widget), self._items(widget)
+        labels, items = self._labels(widget), self.parts(widget)
         if action == "get_items":
             return {"items": labels, "highlighted": self.facts(widget)["value"]}
         item = items[index := chosen(labels, arguments["option"])]
@@ -234,19 +235,12 @@ def _options(labels: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _named_options(node: Node) -> list[str]:
-    options = node.attributes.get("options")
-    return [str(option) for option in options] if isinstance(options, list) else []
-
-
 def _choosing(node: Node, what: str, *, get: str) -> list[Action]:
     return [
         Action(
             name="select",
             description=f"Select an option of {named(node, what)}, as with enter.",
-            input_schema=schema(
-                {"option": choice(_named_options(node), "The label of the option.")}
-            ),
+            input_schema=schema({"option": choice(options_of(node), "The label of the option.")}),
         ),
         Action(name=get, description=f"List the options of {named(node, what)}.", read_only=True),
     ]

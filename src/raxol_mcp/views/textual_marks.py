@@ -18,11 +18,19 @@ from textual.command import CommandPalette
 
 if TYPE_CHECKING:
     from textual.app import App
-    from textual.binding import ActiveBinding
+    from textual.binding import ActiveBinding, Binding
     from textual.dom import DOMNode
     from textual.widget import Widget
 
-__all__ = ["is_excluded", "is_sensitive", "is_sensitive_binding", "sensitive_actions"]
+__all__ = [
+    "action_name",
+    "are_commands_sensitive",
+    "is_excluded",
+    "is_guarded_key",
+    "is_sensitive",
+    "is_sensitive_binding",
+    "sensitive_actions",
+]
 
 
 def is_excluded(widget: Widget) -> bool:
@@ -31,16 +39,21 @@ def is_excluded(widget: Widget) -> bool:
 
 
 def is_sensitive(node: DOMNode) -> bool:
-    """Say whether a person is asked before anything is done to a widget, or to what it is in.
-
-    The palette on the screen runs any command, so it is as sensitive as the app's most sensitive.
-    """
+    """Say whether a person is asked before anything is done to a widget, or to what it is in."""
     for parent in node.ancestors_with_self:
-        if getattr(parent, "mcp_sensitive", False) is True:
+        if _is_marked(parent):
             return True
-        if isinstance(parent, CommandPalette) and sensitive_actions(parent.app):
+        if isinstance(parent, CommandPalette) and are_commands_sensitive(parent.app):
             return True
     return False
+
+
+def are_commands_sensitive(app: App[object]) -> bool:
+    """Say whether a person is asked before a command of the palette is run.
+
+    It may be any command: so whenever a person is asked about anything of the app or a screen.
+    """
+    return bool(sensitive_actions(app)) or any(map(_is_marked, (app, *app.screen_stack)))
 
 
 def sensitive_actions(app: App[object]) -> frozenset[str]:
@@ -55,5 +68,35 @@ def sensitive_actions(app: App[object]) -> frozenset[str]:
 
 def is_sensitive_binding(active: ActiveBinding, marked: frozenset[str]) -> bool:
     """Say whether a person is asked before what a binding does is done."""
-    action = active.binding.action.partition("(")[0].rpartition(".")[2]
-    return action in marked or is_sensitive(active.node)
+    return action_name(active.binding) in marked or is_sensitive(active.node)
+
+
+def is_guarded_key(app: App[object], key: str, *, own: Widget | None = None) -> bool:
+    """Say whether a key may run a binding that a person is to be asked about.
+
+    Every binding counts that may get the key: an action can leave it to the next one. `own` is a
+    focused widget that the key is for, and that a person was asked about if need be: what it does
+    with the key itself is no question, and only a priority binding comes before it.
+    """
+    marked = sensitive_actions(app)
+    priority_only = False
+    for node, bindings in app.screen._binding_chain:
+        for binding in bindings.key_to_bindings.get(key, ()):
+            if priority_only and not binding.priority:
+                continue
+            if app._check_action_state(binding.action, node) is False:
+                continue
+            if action_name(binding) in marked or (own is None and is_sensitive(node)):
+                return True
+            priority_only |= node is own
+        priority_only |= node.is_modal
+    return False
+
+
+def action_name(binding: Binding) -> str:
+    """Name what a binding does, without where it is looked for and with what it is called."""
+    return binding.action.partition("(")[0].rpartition(".")[2]
+
+
+def _is_marked(node: DOMNode) -> bool:
+    return getattr(node, "mcp_sensitive", False) is True

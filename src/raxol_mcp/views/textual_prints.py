@@ -42,6 +42,9 @@ class _Stream:
     def flush(self) -> None:
         self._here().flush()
 
+    def close(self) -> None:
+        """Nothing: it is everybody's."""
+
     def __getattr__(self, name: str) -> object:
         return getattr(self.before, name)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from raxol_mcp.errors import ToolError
+from raxol_mcp.views.textual_kinds import sendable
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -30,12 +31,12 @@ def as_text(app: App[object]) -> str:
         app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
     )
     lines = console.export_text(styles=False).splitlines()
-    return "\n".join(line.rstrip() for line in lines).rstrip("\n")
+    return sendable("\n".join(line.rstrip() for line in lines).rstrip("\n"))
 
 
 def as_svg(app: App[object]) -> str:
     """Draw the screen as SVG."""
-    return app.export_screenshot()
+    return sendable(app.export_screenshot())
 
 
 def as_png(svg: str) -> bytes:

@@ -19,9 +19,9 @@ from textual.widgets import Digits, Footer, Static
 
 from raxol_mcp.views.textual_commands import COMMANDS, KEYS, key_facts
 from raxol_mcp.views.textual_controls import CONTROLS
-from raxol_mcp.views.textual_kinds import MAX_TEXT, Kind, plain
+from raxol_mcp.views.textual_kinds import MAX_TEXT, Kind, plain, sendable
 from raxol_mcp.views.textual_lists import LISTS
-from raxol_mcp.views.textual_marks import is_excluded, is_sensitive, sensitive_actions
+from raxol_mcp.views.textual_marks import are_commands_sensitive, is_excluded, is_sensitive
 from raxol_mcp.views.textual_tables import TABLES
 from raxol_mcp.views.textual_texts import TEXTS
 from raxol_mcp.views.tree import Node
@@ -30,7 +30,7 @@ from raxol_mcp.wire.values import Value
 if TYPE_CHECKING:
     from textual.app import App
 
-__all__ = ["KINDS", "Snapshot", "kind_of", "take"]
+__all__ = ["KINDS", "Snapshot", "is_operating_sensitive", "kind_of", "take"]
 
 # Each is given widgets of its own class only: see `kind_of`.
 _ALL: Final = cast("tuple[Kind[Widget], ...]", (*CONTROLS, *TEXTS, *LISTS, *TABLES))
@@ -60,6 +60,12 @@ def kind_of(widget: Widget) -> Kind[Widget] | None:
     return None
 
 
+def is_operating_sensitive(widget: Widget) -> bool:
+    """Say whether a person is asked before a widget is used: for what it does to its parts, too."""
+    kind = kind_of(widget)
+    return is_sensitive(widget) or (kind is not None and any(map(is_sensitive, kind.parts(widget))))
+
+
 def take(app: App[object]) -> Snapshot:
     """Look at the app now. An app without a screen (it is starting, or ending) shows nothing."""
     try:
@@ -74,10 +80,11 @@ def take(app: App[object]) -> Snapshot:
         for child in ([top] if top is not screen else screen.displayed_children)
         for node in taking.nodes(child, "", 0)
     ]
-    sensitive = bool(sensitive_actions(app)) or is_sensitive(screen)
     keys = Node("Keys", taking.unique(KEYS), key_facts(app))
     commands = Node(
-        "Commands", taking.unique(COMMANDS), {"destructive": sensitive, "role": "search"}
+        "Commands",
+        taking.unique(COMMANDS),
+        {"destructive": are_commands_sensitive(app), "role": "search"},
     )
     shown = [keys, *([commands] if app.ENABLE_COMMAND_PALETTE else [])]
     facts: dict[str, object] = {"role": "dialog" if screen.is_modal else "main"}
@@ -141,7 +148,7 @@ class _Taking:
             facts,
             children,
             excluded=is_excluded(widget),
-            sensitive=is_sensitive(widget),
+            sensitive=is_operating_sensitive(widget),
         )
         return node, children
 
@@ -192,7 +199,7 @@ def _facts(widget: Widget, kind: Kind[Widget] | None, *, empty: bool) -> dict[st
             facts["content"] = text
         if type(widget).__name__ == "Toast":
             facts |= {"role": "alert", "live": "polite"}
-    if widget.disabled:
+    if widget.is_disabled:  # or what it is in, which may be the screen itself
         facts["disabled"] = True
     if widget.loading:  # it is drawn over, and takes no input
         facts |= {"disabled": True, "state": "loading"}
@@ -213,4 +220,4 @@ def _text(widget: Widget) -> str:
         lines = [widget.render_line(y).text.rstrip() for y in range(height)]
     except Exception:
         return ""  # drawing it is the app's code, and drawing it is what will tell of that
-    return "\n".join(lines).strip("\n")[:MAX_TEXT]
+    return sendable("\n".join(lines).strip("\n")[:MAX_TEXT])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.widgets import DataTable, DirectoryTree, Tree
@@ -215,13 +216,15 @@ def _nodes(
 ) -> Iterator[tuple[tuple[str, ...], TreeNode[object]]]:
     """Walk what is open, from the top; `most` nodes of it."""
     root = widget.root
-    pending = list(reversed(_below((), [root] if widget.show_root else list(root.children))))
+    # Of many in a branch no more are looked at than will be seen.
+    top = [root] if widget.show_root else list(islice(root.children, most))
+    pending = list(reversed(_below((), top)))
     while pending and most:
         path, node = pending.pop()
         yield path, node
         most -= 1
         if node.is_expanded:
-            pending += reversed(_below(path, list(node.children)))
+            pending += reversed(_below(path, list(islice(node.children, most))))
 
 
 def _below(

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 from weakref import WeakSet
 
+from textual.app import App
+from textual.binding import Binding
 from textual.widgets import Input, Log, MaskedInput, RichLog, TextArea
 
 from raxol_mcp.errors import ToolError
@@ -22,6 +24,7 @@ from raxol_mcp.views.textual_kinds import (
     schema,
     window,
 )
+from raxol_mcp.views.textual_marks import action_name
 from raxol_mcp.views.walker import Action
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from raxol_mcp.views.tree import Node
     from raxol_mcp.wire.jsonrpc import JSONObject
 
-__all__ = ["TEXTS", "is_secret"]
+__all__ = ["TEXTS", "copies_secret", "is_secret"]
 
 MAX_TYPED: Final = 100_000  # ours, in characters
 _SHOWN_LINES: Final = 40  # of a log, in a screenshot
@@ -44,6 +47,16 @@ def is_secret(widget: Input) -> bool:
     if widget.password:
         _once_hidden.add(widget)
     return widget in _once_hidden
+
+
+def copies_secret(app: App[object], binding: Binding) -> bool:
+    """Say whether a binding puts a hidden value on the clipboard, to be pasted to be seen."""
+    focused = app.focused
+    return (
+        isinstance(focused, Input)
+        and is_secret(focused)
+        and action_name(binding) in {"copy", "cut"}
+    )
 
 
 class _Input(Kind[Input]):
@@ -162,12 +175,8 @@ class _Log(Kind[Log | RichLog]):
     role = "log"
 
     def facts(self, widget: Log | RichLog) -> dict[str, object]:
-        lines = self._lines(widget)
-        return {
-            "content": _cut("\n".join(lines[-_SHOWN_LINES:])),
-            "live": "polite",
-            "total": len(lines),
-        }
+        shown = self._lines(widget, -_SHOWN_LINES)
+        return {"content": _cut("\n".join(shown)), "live": "polite", "total": len(widget.lines)}
 
     def actions(self, node: Node) -> Sequence[Action]:
         return [
@@ -184,10 +193,10 @@ class _Log(Kind[Log | RichLog]):
     ) -> object:
         return lines_of(self._lines(widget), arguments)
 
-    def _lines(self, widget: Log | RichLog) -> list[str]:
+    def _lines(self, widget: Log | RichLog, first: int = 0) -> list[str]:
         if isinstance(widget, Log):
-            return list(widget.lines)
-        return [line.text.rstrip() for line in widget.lines]
+            return list(widget.lines[first:])
+        return [line.text.rstrip() for line in widget.lines[first:]]
 
 
 class _RichLog(_Log):
