@@ -16,7 +16,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
-from textual.widgets import Button, Label
+from textual.widgets import Button, Label, MaskedInput
 
 from raxol_mcp.errors import ToolError
 from raxol_mcp.testing.views import AppView
@@ -266,6 +266,22 @@ def test_the_screen_is_drawn_as_svg() -> None:
     with AppView(Scenes) as app:
         assert app.svg().startswith("<svg")
         assert "calm" in app.svg()
+
+
+def test_a_password_with_a_template_is_dots_in_every_picture() -> None:
+    """Textual draws that of a MaskedInput as it is, and goes on doing so."""
+
+    class Secrets(App[None]):
+        def compose(self) -> ComposeResult:
+            pin = MaskedInput("9999", value="1234", id="pin")
+            pin.password = True
+            yield pin
+            yield MaskedInput("9999", value="5678", id="year")
+
+    with AppView(Secrets) as app:
+        for picture in (app.screen(), app.svg(), app.screen()):
+            assert "1234" not in picture
+            assert "5678" in picture
 
 
 def test_a_picture_that_cannot_be_made_says_what_is_missing(
