@@ -66,7 +66,7 @@ class ClientSpec:
     How long it may take, and how much it may send:
 
     * `call_timeout`: for one request, from its admission, so the wait in the queue counts; 30.0.
-    * `init_timeout`: for the handshake; 60.0.
+    * `init_timeout`: to open a connection, and again for the handshake on it; 60.0.
     * `probe_timeout`: for the answer to the question which era the server speaks; 5.0.
     * `answer_timeout`: for a handler of this side to answer the server; 300.0.
     * `connect_timeout`: for each address of `url` that is dialled; 5.0.
