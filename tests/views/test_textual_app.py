@@ -136,13 +136,16 @@ def test_an_app_that_waits_for_ever_is_ended_from_outside(
             yield Button("Wait", id="wait")
 
         async def on_button_pressed(self) -> None:
+            begun.set()
             await asyncio.Event().wait()
+
+    begun = threading.Event()
 
     async def scene() -> None:
         watched = Watched(Waits)
         await watched.app.start()
         waiting = asyncio.ensure_future(watched.act("wait", "click"))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(begun.wait, 30.0)
         await watched.app.stop()
         said = await waiting
         assert said == "clicked 'Wait'; the app has ended, and its session with it"
@@ -248,11 +251,17 @@ def test_stopping_while_it_starts_ends_it() -> None:
 
 
 def test_a_caller_that_goes_away_cancels_nothing_else() -> None:
+    begun = threading.Event()
+
+    class Blocks(Blocking):
+        def on_button_pressed(self) -> None:
+            begun.set()  # Textual calls that of `Blocking` as well
+
     async def scene() -> None:
-        watched = Watched(Blocking)
+        watched = Watched(Blocks)
         await watched.app.start()
         call = asyncio.ensure_future(watched.act("block", "click"))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(begun.wait, 30.0)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
